@@ -1,0 +1,304 @@
+# The build of pinstep. A bare `make` configures itself and builds whatever this machine allows.
+#
+# Targets
+#   all          programs and plugin (the default)
+#   tests        unit tests and test programs as well
+#   check        build and run the tests: minutes; installs what is missing when run by root (DEPS below)
+#   check-full   all tests: about an hour
+#   fuzz         fuzz every parser, in all MINUTES=n (10)
+#   bench        paired performance measurements
+#   install      into $(DESTDIR) and the directories below, never using a network; uninstall takes it out
+#   dist         build/pinstep-VERSION.tar.gz of the last commit, configure included
+#   clean        remove build/;  distclean: also what configure wrote
+#   configure    make only ./configure, to run it with options: see ./configure --help
+#   deps         install the packages that building and testing need (TIER=build|test|cluster|full);
+#                starts no service; without root changes nothing and lists what is missing
+#   deps-slurm   make a second Slurm under build/slurm-24.11, for the tests of other series
+#   format       clang-format the sources;  lint: say what format, man pages and URLs need
+#
+# Variables, on the command line (what configure found can be overridden too, see config.mk)
+#   V=1          show commands
+#   DEVELOPER=1  warnings are errors (also with CI=true)
+#   SANITIZE=address,undefined   build that way, into build/asan
+#   BUILD=DIR    where everything made goes
+#   CPPFLAGS, CFLAGS, CXXFLAGS, LDFLAGS, LIBS   yours; what pinstep needs is added to them
+#   prefix, exec_prefix, bindir, libdir, plugindir, datadir, mandir, sysconfdir, DESTDIR
+#   DEPS=no      check installs nothing and stops with a list of what is missing; DEPS=ignore goes on
+#
+# Where things are
+#   envtools/, launcher/, plugin/   a directory is one concern; DIR/*.cc is all of it
+#   $(BUILD)/lib, bin               what gets installed; tests, fuzz: what does not
+#   $(BUILD)/obj*/FILE.o            one tree of objects for each way of compiling
+
+BUILD = build
+ifdef SANITIZE
+BUILD = build/asan
+endif
+
+MINUTES = 10
+TIER = cluster
+
+plugindir = $(libdir)/pinstep
+
+# ---- What configure found
+
+all:
+
+# These work on a machine that has nothing yet: they do not configure.
+UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-slurm format lint
+
+configure: configure.ac
+	@command -v autoconf >/dev/null || { echo "autoconf is missing: 'make deps' installs or lists what is needed"; exit 1; }
+	$(call quiet,GEN)autoconf && rm -rf autom4te.cache
+
+ifneq ($(filter-out $(UNCONFIGURED),$(or $(MAKECMDGOALS),all)),)
+config.mk: configure config.mk.in
+	@if test -x config.status; then \
+		./config.status --quiet --recheck && ./config.status --quiet; \
+	else \
+		./configure --quiet; \
+	fi || { echo "'make deps' installs or lists what is needed"; exit 1; }
+endif
+
+-include config.mk
+
+# ---- Flags
+
+INCLUDES = -I. -I$(BUILD)/gen
+WARNINGS = -Wall -Wextra
+ifneq ($(DEVELOPER)$(filter true 1,$(CI)),)
+WARNINGS += -Werror
+endif
+
+ifdef SANITIZE
+INSTRUMENT = -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+STATIC =
+else
+# The C library's checks need optimisation and say so loudly where there is none.
+FORTIFY = $(if $(filter-out -O0,$(filter -O%,$(CXXFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+endif
+
+# Every object may end up in the plugin, so all are position independent and hide what they define.
+CODEGEN = -fPIC -fvisibility=hidden $(HARDENING) $(INSTRUMENT)
+
+compile_c   = -std=gnu11 $(INCLUDES) $(FORTIFY) $(CPPFLAGS) $(WARNINGS) $(CODEGEN) $(CFLAGS)
+compile_cxx = -std=c++20 -fvisibility-inlines-hidden $(INCLUDES) $(FORTIFY) $(CPPFLAGS) $(WARNINGS) $(CODEGEN) $(CXXFLAGS)
+link        = $(HARDENING_LD) $(INSTRUMENT) $(LDFLAGS)
+link_plugin = -shared $(STATIC_RUNTIME) -Wl,--version-script=plugin/pinstep.lds -Wl,--exclude-libs,ALL
+
+# ---- Sources
+
+# The small library: what plugin and launcher share. No YAML, JSON, fmt or hwloc in here.
+LIB_DIRS = \
+	envtools/activation \
+	envtools/base \
+	envtools/config \
+	envtools/pin \
+	launcher/rendezvous \
+	launcher/step
+
+LIB_SRC    = $(wildcard $(LIB_DIRS:=/*.cc))
+CLI_SRC    = $(wildcard envtools/cli/*.cc)
+LAUNCH_SRC = $(wildcard launcher/launch/*.cc)
+
+# Two files touch Slurm; the rest of the plugin is tested without it.
+PLUGIN_SRC   = $(wildcard plugin/*.cc)
+SLURM_SRC    = plugin/hooks.cc plugin/slurm_api.cc
+DECISION_SRC = $(filter-out $(SLURM_SRC),$(PLUGIN_SRC))
+
+UNIT_SRC    = $(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc)
+FAULT_SRC   = $(wildcard tests/faults/*.cc)
+FUZZ_SRC    = $(wildcard tests/fuzz/*.cc)
+PROGRAM_SRC = $(wildcard tests/programs/*.cc tests/programs/*.c)
+PMIX_SRC    = $(wildcard contrib/minicluster/check/pmix_*.c contrib/minicluster/check/pmix_*.cc)
+MPI_SRC     = $(wildcard contrib/minicluster/check/mpi_*.c contrib/minicluster/check/mpi_*.cc)
+
+object        = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
+faults_object = $(patsubst %,$(BUILD)/obj-faults/%.o,$(basename $1))
+fuzz_object   = $(patsubst %,$(BUILD)/obj-fuzz/%.o,$(basename $1))
+
+# ---- What is built of them
+
+LIB      = $(BUILD)/lib/libpinstep.a
+PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
+PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
+
+TEST_PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so)
+UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
+TEST_PROGRAMS = $(addprefix $(BUILD)/tests/,$(notdir $(basename \
+	$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICXX),$(MPI_SRC)))))
+FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
+
+all: $(PROGRAMS) $(PLUGIN)
+tests: all $(UNIT) $(TEST_PLUGIN) $(TEST_PROGRAMS)
+fuzzers: $(FUZZERS)
+
+# ---- Rules
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+ifndef V
+Q = @
+endif
+quiet = $(if $(V),,@printf '  %-6s %s\n' $1 $(or $2,'$@');)
+
+# These files change only when their content does, and with them whatever depends on them.
+replace_if_changed = if cmp -s $@+ $@; then rm $@+; else mv $@+ $@; fi
+record = @mkdir -p $(@D); echo '$(subst ','\'',$1)' >$@+; $(replace_if_changed)
+
+FORCE:
+
+$(BUILD)/compile-flags: FORCE
+	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) | $(SLURM_CPPFLAGS) | $(PMIX_CPPFLAGS) | $(MPICC) $(MPICXX) | $(FUZZ_CXX))
+
+$(BUILD)/link-flags: FORCE
+	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
+
+$(BUILD)/gen/pinstep_config.h: FORCE
+	@mkdir -p $(@D); { echo '#pragma once'; printf '#define %s "%s"\n' \
+		PINSTEP_VERSION '$(VERSION)' \
+		PINSTEP_BINDIR '$(bindir)' \
+		PINSTEP_SYSCONFDIR '$(sysconfdir)' \
+		SLURM_BINDIR '$(SLURM_BINDIR)'; } >$@+; $(replace_if_changed)
+
+made_first = $(BUILD)/compile-flags | $(BUILD)/gen/pinstep_config.h
+depfile = -MMD -MP -MF $(@:.o=.d)
+
+$(BUILD)/obj/%.o: %.cc $(made_first)
+	$(call quiet,CXX)mkdir -p $(@D) && $(CXX) $(compile_cxx) $(depfile) -c -o $@ $<
+
+$(BUILD)/obj/%.o: %.c $(made_first)
+	$(call quiet,CC)mkdir -p $(@D) && $(CC) $(compile_c) $(depfile) -c -o $@ $<
+
+$(BUILD)/obj-faults/%.o: %.cc $(made_first)
+	$(call quiet,CXX)mkdir -p $(@D) && $(CXX) $(compile_cxx) -DPINSTEP_FAULTS $(depfile) -c -o $@ $<
+
+$(BUILD)/obj-fuzz/%.o: private INSTRUMENT = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+$(BUILD)/obj-fuzz/%.o: private FORTIFY =
+$(BUILD)/obj-fuzz/%.o: %.cc $(made_first)
+	$(call quiet,CXX)mkdir -p $(@D) && $(FUZZ_CXX) $(compile_cxx) $(depfile) -c -o $@ $<
+
+$(call object,$(SLURM_SRC)) $(call faults_object,$(SLURM_SRC)): private INCLUDES += $(SLURM_CPPFLAGS)
+$(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
+$(call object,$(MPI_SRC)): private CC = $(MPICC)
+$(call object,$(MPI_SRC)): private CXX = $(MPICXX)
+
+$(LIB): $(call object,$(LIB_SRC)) $(BUILD)/link-flags
+	$(call quiet,AR)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+# Programs: how each is linked, of what, and one rule for all.
+how = -pie
+$(BUILD)/bin/pinstep-launch: private how = $(or $(STATIC),-pie)
+$(BUILD)/tests/%-static:     private how = $(or $(STATIC),-pie)
+$(BUILD)/tests/unit:         private needs = $(GTEST_LIBS)
+$(BUILD)/tests/pmix_%:       private needs = $(PMIX_LIBS)
+$(BUILD)/tests/mpi_%:        private CXX = $(MPICXX)
+
+$(BUILD)/bin/pinstep:        $(call object,$(CLI_SRC))
+$(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
+$(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC))
+$(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
+	$(eval $(BUILD)/tests/$(notdir $(basename $(source))): $(call object,$(source))))
+
+$(PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
+	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(how) $(link) -o $@ $(filter %.o %.a,$^) $(needs) $(LIBS)
+
+# The plugin may leave open only what the process that loads it provides.
+$(BUILD)/lib/pinstep.so: $(call object,$(PLUGIN_SRC))
+$(BUILD)/tests/pinstep-faults.so: $(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC))
+
+$(PLUGIN) $(TEST_PLUGIN): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
+	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(link_plugin) $(link) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(if $(SANITIZE),,@! nm -D --undefined-only $@ | grep -v -e @ -e ' w ' -e ' U s\(pank\|lurm\)_')
+
+$(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o $(call fuzz_object,$(LIB_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
+	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $(filter %.o,$^)
+
+OBJECTS = \
+	$(call object,$(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
+	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
+	$(call fuzz_object,$(LIB_SRC) $(DECISION_SRC) $(FUZZ_SRC))
+.SECONDARY: $(OBJECTS)
+-include $(OBJECTS:.o=.d)
+
+# ---- Tests
+
+check:      private needed = cluster
+check:      private run = check
+check-full: private needed = full
+check-full: private run = full
+fuzz:       private needed = full
+fuzz:       private run = fuzz --minutes $(MINUTES)
+bench:      private needed = full
+bench:      private run = bench
+
+check check-full bench fuzz:
+	@contrib/packaging/deps ensure $(needed)
+	$(Q)$(MAKE) --no-print-directory tests $(if $(filter fuzz,$@),fuzzers)
+	$(Q)PINSTEP_BUILD='$(abspath $(BUILD))' tests/run $(run)
+
+# ---- Installation: FILE:DIRECTORY of everything, for install and uninstall alike
+
+INSTALLED = \
+	$(PROGRAMS:%=%:$(bindir)) \
+	$(PLUGIN:%=%:$(plugindir)) \
+	$(patsubst %,%:$(datadir)/pinstep/slurm,$(wildcard contrib/slurm/*)) \
+	$(foreach page,$(wildcard man/*.[1-8]),$(page):$(mandir)/man$(subst .,,$(suffix $(page))))
+OUR_DIRECTORIES = $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
+
+install: all
+	@set -e; for item in $(INSTALLED); do \
+		file=$${item%%:*} dir='$(DESTDIR)'$${item#*:}; \
+		if test -x $$file; then mode=755; else mode=644; fi; \
+		echo "  INSTALL $$dir/$${file##*/}"; \
+		test -d "$$dir" || install -d -m 755 "$$dir"; \
+		install -m $$mode $$file "$$dir"; \
+	done
+
+uninstall:
+	@for item in $(INSTALLED); do \
+		file=$${item%%:*} dir='$(DESTDIR)'$${item#*:}; \
+		rm -f "$$dir/$${file##*/}"; \
+	done; \
+	for dir in $(OUR_DIRECTORIES); do \
+		test ! -d '$(DESTDIR)'"$$dir" || rmdir --ignore-fail-on-non-empty '$(DESTDIR)'"$$dir"; \
+	done
+
+dist: configure
+	$(call quiet,GEN,$(BUILD)/pinstep-$(VERSION).tar.gz)mkdir -p $(BUILD) && \
+	git archive --prefix=pinstep-$(VERSION)/ --add-file=configure -o $(BUILD)/pinstep-$(VERSION).tar.gz HEAD
+
+clean:
+	rm -rf --one-file-system $(filter-out %/slurm-24.11,$(wildcard $(BUILD)/*))
+
+distclean: clean
+	rm -rf --one-file-system build config.mk config.status config.log configure autom4te.cache
+
+# ---- Packages
+
+deps:
+	@contrib/packaging/deps install $(TIER)
+
+deps-slurm:
+	contrib/minicluster/make-slurm-root build/slurm-24.11
+
+# ---- Source care
+
+# Other versions format otherwise.
+CLANG_FORMAT = clang-format-14
+FORMATTED = git ls-files '*.cc' '*.h' '*.c'
+# A URL in a tracked file must belong to one of these: pinstep names no registry or mirror.
+URL_HOSTS = apache\.org|gnu\.org|schedmd\.com|example\.(com|org)|localhost|127\.0\.0\.1
+
+format:
+	$(Q)$(CLANG_FORMAT) -i $$($(FORMATTED))
+
+lint:
+	$(Q)$(CLANG_FORMAT) --dry-run -Werror $$($(FORMATTED))
+	$(Q)$(if $(wildcard man/*.[1-8]),mandoc -T lint -W warning $(wildcard man/*.[1-8]))
+	$(Q)! git grep -nIoE 'https?://[A-Za-z0-9.-]+' | grep -vE '(//|\.)($(URL_HOSTS))$$'
+
+.PHONY: FORCE all tests fuzzers check check-full fuzz bench install uninstall dist clean distclean \
+	deps deps-slurm format lint
