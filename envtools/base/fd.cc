@@ -1,0 +1,39 @@
+#include "envtools/base/fd.h"
+
+#include <fcntl.h>
+
+namespace pinstep {
+
+Result<FileContent> read_file(const std::string& path, std::size_t limit) {
+  // O_NONBLOCK: opening a FIFO would otherwise wait for its writer. It means nothing to a regular file.
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid()) return fail_errno(errno, "open", path);
+
+  FileContent content{};
+  if (::fstat(file.get(), &content.info) != 0) return fail_errno(errno, "inspect", path);
+  if (!S_ISREG(content.info.st_mode)) return fail(ErrorKind::corrupt, "'" + path + "' is not a regular file");
+  if (content.info.st_size > static_cast<off_t>(limit))
+    return fail(ErrorKind::corrupt, "'" + path + "' is longer than " + std::to_string(limit) + " bytes");
+
+  // One byte more than the size: a file that has grown meanwhile must not pass for whole.
+  const auto size = static_cast<std::size_t>(content.info.st_size);
+  content.text.resize(size + 1);
+  std::size_t filled = 0;
+  while (filled < content.text.size()) {
+    const ssize_t got = ::read(file.get(), content.text.data() + filled, content.text.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(errno, "read", path);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+    if (filled == size) break;  // spares the read that would only return 0
+  }
+  if (filled != size) return fail(ErrorKind::corrupt, "'" + path + "' changed while it was read");
+  content.text.resize(size);
+  return content;
+}
+
+void write_message(int fd, std::string_view text) noexcept {
+  [[maybe_unused]] const ssize_t written = ::write(fd, text.data(), text.size());
+}
+
+}  // namespace pinstep

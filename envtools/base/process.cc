@@ -1,0 +1,127 @@
+#include "envtools/base/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+
+extern char** environ;
+
+namespace pinstep {
+namespace {
+
+// The NULL-terminated array that the exec family wants; views into `strings`.
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> array;
+  array.reserve(strings.size() + 1);
+  for (std::string& text : strings) array.push_back(text.data());
+  array.push_back(nullptr);
+  return array;
+}
+
+// The file that argv[0] names, looked up as execvp(3) does but on the PATH the program will have, not on
+// ours: activation has changed it.
+Result<std::string> find_program(const std::string& name, const Environment& environment) {
+  if (name.empty()) return fail(ErrorKind::not_found, "the name of the program is empty");
+  if (name.find('/') != std::string::npos) return name;
+  bool denied = false;
+  for (const std::string_view directory : split(environment.get("PATH").value_or("/usr/bin:/bin"), ':')) {
+    const std::string path = (directory.empty() ? "." : std::string(directory)) + "/" + name;
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) continue;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+    denied = true;
+  }
+  if (denied) return fail(ErrorKind::refused, "'" + name + "' is on PATH and not executable");
+  return fail(ErrorKind::not_found, "'" + name + "' is not on PATH");
+}
+
+Result<std::string> read_all(int fd, std::size_t limit) {
+  std::string text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(errno, "read from", "the program's output");
+    if (got == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(got));
+    if (text.size() > limit)
+      return fail(ErrorKind::corrupt, "the program wrote more than " + std::to_string(limit) + " bytes");
+  }
+}
+
+}  // namespace
+
+Environment process_environment() { return Environment::from(environ); }
+
+void replace_process_environment(const Environment& after) {
+  const Environment before = process_environment();
+  for (const Edit& edit : diff(before, after)) {
+    const std::string name(edit.name);
+    if (edit.op == EditOp::set)
+      ::setenv(name.c_str(), std::string(edit.value).c_str(), 1);
+    else
+      ::unsetenv(name.c_str());
+  }
+}
+
+Result<CommandResult> run(const Command& command, std::size_t output_limit) {
+  const auto program = find_program(command.argv.at(0), command.environment);
+  if (!program) return tl::unexpected(program.error());
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "make a pipe for", *program);
+  UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+
+  std::vector<std::string> arguments = command.argv;
+  std::vector<std::string> entries = command.environment.entries();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
+  pid_t child = 0;
+  const int error = ::posix_spawn(&child, program->c_str(), &actions, nullptr, pointers(arguments).data(),
+                                  pointers(entries).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return fail_errno(error, "run", *program);
+  writer.reset();
+
+  Result<std::string> output = read_all(reader.get(), output_limit);
+  if (!output) ::kill(child, SIGKILL);
+  int status = 0;
+  pid_t waited = 0;
+  do {
+    waited = ::waitpid(child, &status, 0);
+  } while (waited < 0 && errno == EINTR);
+  if (!output) return tl::unexpected(output.error());
+  // ECHILD: our host process ignores SIGCHLD, so how the program ended is lost.
+  if (waited < 0) return fail_errno(errno, "learn the end of", *program);
+  CommandResult result;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  result.output = std::move(*output);
+  return result;
+}
+
+Error exec(const Command& command) {
+  const auto program = find_program(command.argv.at(0), command.environment);
+  if (!program) return program.error();
+  std::vector<std::string> arguments = command.argv;
+  std::vector<std::string> entries = command.environment.entries();
+  ::execve(program->c_str(), pointers(arguments).data(), pointers(entries).data());
+  const int error_number = errno;
+  if (error_number == ENOEXEC) {  // a script without an interpreter line: as execvp(3) and shells do
+    arguments[0] = *program;
+    arguments.insert(arguments.begin(), "/bin/sh");
+    ::execve("/bin/sh", pointers(arguments).data(), pointers(entries).data());
+  }
+  return fail_errno(error_number, "run", *program).value();
+}
+
+int exec_exit_code(const Error& error) { return error.kind == ErrorKind::not_found ? 127 : 126; }
+
+}  // namespace pinstep

@@ -1,0 +1,42 @@
+// Running another program. A program to run is data; nothing goes through a shell.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "envtools/base/environment.h"
+#include "envtools/base/error.h"
+
+namespace pinstep {
+
+// The environment this process was started with, and its replacement. These two functions are the only
+// ones in pinstep that touch environ(7).
+Environment process_environment();
+// Makes the process environment equal to `after`. Not thread-safe, like setenv(3).
+void replace_process_environment(const Environment& after);
+
+struct Command {
+  std::vector<std::string> argv;  // argv[0] is searched on PATH of `environment` unless it has a '/'
+  Environment environment;
+};
+
+struct CommandResult {
+  int exit_code = 0;   // of a program that ended by itself
+  int signal = 0;      // or the signal that ended it, else 0
+  std::string output;  // its standard output, at most `output_limit` bytes
+};
+
+// Runs the program, collects its standard output and waits for its end; standard input and error are
+// ours. Errors: not_found or refused (cannot be started), corrupt (more output than the limit; the
+// program is then killed), os.
+Result<CommandResult> run(const Command& command, std::size_t output_limit);
+
+// Replaces this process by the program; returns only on failure. The exit code belonging to the error
+// follows env(1): see exec_exit_code().
+Error exec(const Command& command);
+
+// 127 where the program was not found, 126 where it was and could not be run.
+int exec_exit_code(const Error& error);
+
+}  // namespace pinstep

@@ -1,0 +1,50 @@
+// Small functions on text: no locale, no allocation beyond their result.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pinstep {
+
+// "a:b:" split at ':' gives a, b and an empty piece; "" gives one empty piece.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// The text before and after the first separator; nothing if there is none.
+struct Halves {
+  std::string_view before;
+  std::string_view after;
+};
+std::optional<Halves> split_once(std::string_view text, char separator);
+
+std::string_view trim(std::string_view text);
+
+// A whole decimal number and nothing else: no sign, blank, prefix or overflow.
+template <class Unsigned>
+std::optional<Unsigned> parse_number(std::string_view text) {
+  Unsigned value{};
+  const char* end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || text.empty() || text.front() == '-') return std::nullopt;
+  return value;
+}
+
+// Percent-escapes every byte that is not printable ASCII, and ' ', '%' and the characters in `special`.
+// decode reverses it; nothing for a broken escape. decode(encode(x, s)) == x for every x and s.
+std::string percent_encode(std::string_view text, std::string_view special);
+std::optional<std::string> percent_decode(std::string_view text);
+
+// The text as one word of a POSIX shell, in single quotes where it needs any.
+std::string shell_quote(std::string_view text);
+
+// The candidate with the smallest edit distance to `word`, if it is close enough to be a slip of the
+// finger (at most a third of the word's length, at least one edit); for "did you mean".
+std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+// FNV-1a: spreads job ids over ports and marks values that may have changed. Not for content addresses.
+std::uint32_t fnv1a(std::string_view text);
+
+}  // namespace pinstep

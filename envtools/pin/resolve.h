@@ -1,0 +1,26 @@
+// From what a user names (ENV) to a pin: the work of `pinstep resolve`, done at submission as the user.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "envtools/activation/activation.h"
+#include "envtools/base/error.h"
+#include "envtools/pin/pin.h"
+
+namespace pinstep {
+
+struct ResolveRequest {
+  std::string env;        // what the user typed: "none", or a directory with an activation file
+  std::string directory;  // absolute; what a relative path starts from
+  Trust trust;
+  Policies policies;
+  Shape shape = Shape::automatic;
+  bool gpu_share = false;
+};
+
+// The pin, or nothing for `none`. Opens the prefix once to see that it is usable here and now. Errors:
+// invalid (not a path, or something that cannot be an environment), and those of load_activation().
+Result<std::optional<Pin>> resolve(const ResolveRequest& request);
+
+}  // namespace pinstep
