@@ -1,8 +1,8 @@
 """Processes of the cluster: starting them in a node, knowing them again.
 
-Contract: a process is recorded as (pid, start time), so that a pid used again
-by somebody else is never taken for ours. `spawn` returns a pid of the caller's
-pid namespace; errors before exec end in the child's log and exit code 127.
+Contract: a process is recorded as [pid, start time], the pid as the host counts,
+so that a pid used again by somebody else is never taken for ours. Errors before
+exec end in the child's log and exit code 127.
 """
 
 import json
@@ -17,13 +17,14 @@ NODE_NAMESPACES = (syscalls.CLONE_NEWNS | syscalls.CLONE_NEWNET |
 
 
 class Namespaces:
-    """Handle on the namespaces and the root of a running process. Opened in
-    the pid namespace that knows `pid`, used after fork in any other."""
+    """Handle on the namespaces and the root of a running process, usable after
+    a fork or a change of pid namespace. `pid` is as the caller's pid namespace
+    counts, `host_pid` as /proc does, which differ within the cluster."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, host_pid=None):
         self.pidfd = os.pidfd_open(pid)
-        self.root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY |
-                            os.O_CLOEXEC)
+        self.root = os.open(f"/proc/{host_pid or pid}/root",
+                            os.O_RDONLY | os.O_DIRECTORY)
 
     def enter(self, flags):
         syscalls.setns(self.pidfd, flags)
@@ -33,10 +34,6 @@ class Namespaces:
             os.fchdir(self.root)
             os.chroot(".")
             os.chdir("/")
-
-    def close(self):
-        os.close(self.pidfd)
-        os.close(self.root)
 
 
 def start_time(pid):
@@ -68,21 +65,32 @@ def redirect(path):
     os.dup2(log, 2)
 
 
+def host_pid():
+    """The caller's pid as the host counts. /proc is the host's until a node's
+    root is entered, and the link says what that mount sees."""
+    return int(os.readlink("/proc/self"))
+
+
 def spawn(namespaces, flags, argv, environment, log, groups=()):
-    """Start `argv` as a session leader in `namespaces`."""
+    """Start `argv` as a session leader in `namespaces`; (pid, record)."""
+    read_end, write_end = os.pipe()
     pid = os.fork()
-    if pid:
-        return pid
-    try:
-        os.setsid()
-        redirect(log)
-        cgroups.join(groups)
-        namespaces.enter(flags)
-        os.execvpe(argv[0], argv, environment)
-    except BaseException as error:
-        print(f"minicluster: {argv[0]}: {error}", file=sys.stderr, flush=True)
-    finally:
-        os._exit(127)
+    if pid == 0:
+        try:
+            os.setsid()
+            redirect(log)
+            cgroups.join(groups)
+            os.write(write_end, b"%d" % host_pid())
+            os.close(write_end)
+            namespaces.enter(flags)
+            os.execvpe(argv[0], argv, environment)
+        except BaseException as error:
+            print(f"minicluster: {argv[0]}: {error}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(127)
+    os.close(write_end)
+    with open(read_end) as file:
+        return pid, identity(int(file.read() or 0))
 
 
 def capture(namespaces, flags, argv, environment):

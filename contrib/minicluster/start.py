@@ -2,16 +2,24 @@
 
 Contract: `start` returns when every compute node is idle, or raises Failure
 with everything torn down again. Nothing it makes can outlive the cluster's
-init process, pid 1 of a pid namespace that holds every other process: killing
-that one process kills them all, and with them every namespace, mount and link.
-If this program dies before it has finished, init dies by itself.
+init, pid 1 of a pid namespace that holds every other process: killing that one
+process kills them all, and with them every namespace, mount and link. If this
+program dies before it has finished, init dies by itself.
 
-  minicluster up                        (host)
-   ├─ init      sh, pid 1 of the cluster's pid namespace
-   ├─ switch    holds the network namespace with the bridge
-   ├─ ctl       holds a node's namespaces; munged, slurmctld run in them
-   ├─ login                                munged
-   └─ n0 …                                 munged, slurmd
+    minicluster up              on the host
+    └─ init                     sh, pid 1 of the cluster's pid namespace
+       └─ builder               makes the rest, then exits
+          ├─ switch             holds the network namespace with the bridge
+          ├─ ctl                holds a node's namespaces …
+          │   munged, slurmctld    … which these have entered
+          ├─ login
+          │   munged
+          └─ n0, n1, …
+              munged, slurmd
+
+The builder is within the pid namespace so that init, and not the host's pid 1,
+inherits the daemons and reaps them: the end of a pid namespace waits until its
+last process is reaped, and who knows how soon the host's pid 1 does that.
 """
 
 import contextlib
@@ -39,7 +47,7 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 # child reaps whatever else it inherits.
 INIT = 'read -r line || exit 1; while [ -e "$0/plan.json" ]; do sleep 5; done'
 
-READY = b"1"
+DONE = "up"
 START_LIMIT = 60    # seconds; a loaded machine with 16 nodes took 12
 
 
@@ -74,20 +82,64 @@ def claim_index():
 
 def start(plan, lock_fd, claim):
     """Bring `plan` up. `lock_fd` and `claim` are handed on to init."""
-    cluster = _Starter(plan)
     try:
         write_tree(plan)
         cgroups.create(plan.cgroups)
-        cluster.init(lock_fd, claim)
-        cluster.holders()
-        cluster.daemons()
-        cluster.finish()
+        report, release = _start_init(plan, (lock_fd, claim.fileno()))
+        with open(report) as file:
+            if (text := file.read()) != DONE:
+                raise Failure(text or "the cluster's init was killed")
+        os.write(release, b"up\n")
+        os.close(release)
     except BaseException as error:
-        tail = cluster.failure_tail()
         stop.kill(plan)
-        if isinstance(error, (Failure, OSError, RuntimeError)):
-            raise Failure(f"{error}{tail}") from error
+        if isinstance(error, OSError):
+            raise Failure(str(error)) from error
         raise
+
+
+def _start_init(plan, inherited):
+    """Fork init and, from it, the builder. Returns the read end of the pipe
+    with the builder's report and the write end of the one init waits on."""
+    report_read, report_write = os.pipe()
+    release_read, release_write = os.pipe()
+    syscalls.unshare(syscalls.CLONE_NEWPID)
+    if os.fork() == 0:
+        try:
+            # Written by init itself and under the lock, so there is no moment
+            # at which it runs and `down` cannot find it.
+            stop.save_init(plan, process.identity(process.host_pid()))
+            os.setsid()
+            os.chdir("/")
+            os.close(release_write)
+            if os.fork() == 0:
+                keep_only(report_write)
+                _build(plan, report_write)
+            process.redirect("/dev/null")
+            os.dup2(release_read, 0)
+            for fd in inherited:
+                os.set_inheritable(fd, True)
+            os.execve("/bin/sh", ["sh", "-c", INIT, plan.directory], ENVIRONMENT)
+        finally:
+            os._exit(1)
+    os.close(report_write)
+    os.close(release_read)
+    return report_read, release_write
+
+
+def _build(plan, report):
+    """The builder's life: the report is DONE or what went wrong."""
+    text = ""
+    builder = _Builder(plan)
+    try:
+        builder.holders()
+        builder.daemons()
+        text = DONE
+    except (Failure, OSError, RuntimeError) as error:
+        text = f"{error}{builder.failure_tail()}"
+    finally:
+        os.write(report, text.encode())
+        os._exit(0)
 
 
 def write_tree(plan):
@@ -120,54 +172,33 @@ def _write(path, text, mode=0o644):
         file.write(data)
 
 
-class _Starter:
+class _Builder:
     """The steps of one start and what they have made so far."""
 
     def __init__(self, plan):
         self.plan = plan
-        self.pids = {}
-        self.namespaces = {}
-        self.release = None
-        self.last = None            # (node, daemon) whose log tells the cause
-
-    def init(self, lock_fd, claim):
-        read_end, self.release = os.pipe()
-        syscalls.unshare(syscalls.CLONE_NEWPID)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                # Written by init itself and under the lock: there is no moment
-                # at which it runs and `down` cannot find it. The host's /proc
-                # tells the host's pid.
-                me = int(os.readlink("/proc/self"))
-                stop.save_init(self.plan, process.identity(me))
-                os.setsid()
-                os.chdir("/")
-                process.redirect("/dev/null")
-                os.dup2(read_end, 0)
-                os.set_inheritable(lock_fd, True)
-                os.set_inheritable(claim.fileno(), True)
-                os.execve("/bin/sh", ["sh", "-c", INIT, self.plan.directory],
-                          ENVIRONMENT)
-            finally:
-                os._exit(1)
-        os.close(read_end)
+        self.pids = {}          # short name → {role: record}, for pids.json
+        self.namespaces = {}    # short name → Namespaces
+        self.children = []      # (our pid, node, daemon)
+        self.last = None        # (node, daemon) whose log tells the cause
 
     def holders(self):
         """A process per node whose namespaces are the node."""
         switch = _Holder(self.plan, None)
         nodes = {node.short: _Holder(self.plan, node) for node in self.plan.nodes}
-        self.pids = {name: {"holder": process.identity(holder.pid)}
+        self.pids = {name: {"holder": process.identity(holder.host_pid)}
                      for name, holder in {"switch": switch, **nodes}.items()}
-        paths = {name: f"/proc/{holder.pid}/ns/net"
+        paths = {name: f"/proc/{holder.host_pid}/ns/net"
                  for name, holder in nodes.items()}
         switch.go(network.switch_batch(self.plan, paths))
         switch.wait()
         for node in self.plan.nodes:
             nodes[node.short].go(network.node_batch(node))
         for node in self.plan.nodes:
-            nodes[node.short].wait()
-            self.namespaces[node.short] = process.Namespaces(nodes[node.short].pid)
+            holder = nodes[node.short]
+            holder.wait()
+            self.namespaces[node.short] = process.Namespaces(holder.pid,
+                                                             holder.host_pid)
 
     def daemons(self):
         plan = self.plan
@@ -188,16 +219,13 @@ class _Starter:
         process.save_pids(plan, self.pids)
         self.wait_for(self.nodes_idle, "the nodes do not become idle")
 
-    def finish(self):
-        process.save_pids(self.plan, self.pids)
-        os.write(self.release, b"up\n")
-        os.close(self.release)
-
     def spawn(self, node, daemon, argv):
         log = self.plan.path("log", f"{daemon}-{node.name}.stderr")
-        pid = process.spawn(self.namespaces[node.short], process.NODE_NAMESPACES,
-                            argv, ENVIRONMENT, log, self.plan.cgroups)
-        self.pids[node.short][daemon] = process.identity(pid)
+        pid, record = process.spawn(
+            self.namespaces[node.short], process.NODE_NAMESPACES, argv,
+            ENVIRONMENT, log, self.plan.cgroups)
+        self.pids[node.short][daemon] = record
+        self.children.append((pid, node, daemon))
 
     def wait_for(self, ready, what):
         deadline = time.monotonic() + START_LIMIT
@@ -208,11 +236,10 @@ class _Starter:
             time.sleep(0.02)
 
     def check_alive(self):
-        for short, roles in self.pids.items():
-            for role, (pid, _) in roles.items():
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    self.last = (self.plan.find(short), role)
-                    raise Failure(f"{role} on {short} has ended")
+        for pid, node, daemon in self.children:
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                self.last = (node, daemon)
+                raise Failure(f"{daemon} on {node.short} has ended")
 
     def munge_ready(self):
         self.last = (self.plan.controller, "munged")
@@ -256,8 +283,8 @@ def listens(table, port):
 
 class _Holder:
     """A child that makes its namespaces, waits for `go`, builds its node and
-    becomes `sleep infinity`. It talks over one socket: a byte when the
-    namespaces are there, the error text if anything fails; the exec that
+    becomes `sleep infinity`. It talks over one socket: its pid on the host when
+    the namespaces are there, the error text if anything fails; the exec that
     closes the socket means success."""
 
     def __init__(self, plan, node):
@@ -273,8 +300,10 @@ class _Holder:
             finally:
                 os._exit(1)
         child.close()
-        if self.socket.recv(1) != READY:
-            self._fail(self._read())
+        greeting = self.socket.recv(64)
+        if not greeting.isdigit():
+            self._fail(greeting + self._read())
+        self.host_pid = int(greeting)
 
     @staticmethod
     def _become(plan, node, child):
@@ -284,7 +313,7 @@ class _Holder:
             syscalls.unshare(process.NODE_NAMESPACES | syscalls.CLONE_NEWCGROUP)
         else:
             syscalls.unshare(syscalls.CLONE_NEWNET)
-        child.sendall(READY)
+        child.sendall(b"%d" % process.host_pid())
         with child.makefile() as file:
             batch = file.read()
         if not batch:
