@@ -13,7 +13,7 @@ REPEATABLE = ("nodename", "partitionname", "downnodes", "nodeset", "include")
 
 def slurm_conf(plan):
     defaults = [
-        f"ClusterName={plan.name}",
+        f"ClusterName=c{plan.index}",
         f"SlurmctldHost={plan.controller.name}({plan.controller.address})",
         "SlurmUser=root",
         "SlurmdUser=root",
@@ -150,4 +150,6 @@ def system_files(plan, node):
                              "gshadow: files\nhosts: files\nnetworks: files\n"
                              "protocols: files\nservices: files\n",
         "etc/resolv.conf": "",
+        # What `su -` and login shells read: nothing of the host's.
+        "etc/environment": "",
     }

@@ -48,7 +48,6 @@ class Node:
 @dataclass(frozen=True)
 class Plan:
     directory: str
-    name: str
     index: int
     profile: str
     controller: Node
@@ -95,13 +94,12 @@ def controller(index):
     return Node("ctl", f"c{index}ctl", f"{subnet(index)}.254")
 
 
-def login(index, **extra):
-    return Node("login", f"c{index}login", f"{subnet(index)}.253", **extra)
+def login(index):
+    return Node("login", f"c{index}login", f"{subnet(index)}.253")
 
 
-def compute(index, number, **extra):
-    return Node(f"n{number}", f"c{index}n{number}",
-                f"{subnet(index)}.{number + 1}", **extra)
+def compute(index, number):
+    return Node(f"n{number}", f"c{index}n{number}", f"{subnet(index)}.{number + 1}")
 
 
 def save(plan):

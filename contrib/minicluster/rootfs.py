@@ -123,6 +123,9 @@ def _own_directories(plan, node, root):
     _mount_new("tmpfs", root + "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
     os.makedirs(root + "/run/munge")
     os.makedirs(root + "/run/lock", mode=0o1777)
+    # Login shells read what packages of the host put there.
+    _mount_new("tmpfs", root + "/etc/profile.d", "tmpfs", MS_NOSUID | MS_NODEV,
+               "mode=755")
     for source, target in (
             (plan.node_path(node, "tmp"), "/tmp"),
             (plan.node_path(node, "var-tmp"), "/var/tmp"),

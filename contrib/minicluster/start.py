@@ -93,6 +93,7 @@ def start(plan, lock_fd, claim):
         os.close(release)
     except BaseException as error:
         stop.kill(plan)
+        stop.remove_tree(plan.directory)
         if isinstance(error, OSError):
             raise Failure(str(error)) from error
         raise

@@ -19,7 +19,7 @@ import process
 
 # What a cluster's directory may hold; anything else is somebody's own.
 OURS = ("plan.json", "plan.json.new", "pids.json", "pids.json.new", "init",
-        "lock", "log", "munge", "slurm", "nodes", "home")
+        "lock", "device", "log", "munge", "slurm", "nodes", "home")
 
 
 class Stuck(Exception):
@@ -45,14 +45,21 @@ def stop(directory):
     try:
         plan = plans.load(directory)
     except FileNotFoundError:
-        return _remove_tree(directory)
+        return remove_tree(directory)
     kill(plan)
     # Nobody holds the lock now, except an `up` that is dying: its init may
     # have been made after we looked.
     with _locked(directory):
         kill(plan)
-        _remove_tree(directory)
+        remove_tree(directory)
     return True
+
+
+def remove_leftovers(directory):
+    """What a cluster that died left in `directory`, whose lock we hold."""
+    with contextlib.suppress(FileNotFoundError):
+        kill(plans.load(directory))
+        remove_tree(directory, keep=("lock",))
 
 
 def kill(plan):
@@ -96,10 +103,12 @@ def _locked(directory):
         os.close(fd)
 
 
-def _remove_tree(directory):
+def remove_tree(directory, keep=()):
     """Remove what is ours, and the directory if nothing else is in it."""
     removed = False
     for name in OURS:
+        if name in keep:
+            continue
         path = os.path.join(directory, name)
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
