@@ -37,10 +37,12 @@ void edit_list(Environment& environment, const Edit& edit, Prepend prepend) {
   std::erase(elements, edit.value);
   if (edit.op == EditOp::prepend) elements.insert(elements.begin(), edit.value);
   if (edit.op == EditOp::append) elements.push_back(edit.value);
-  if (elements.empty())
+  const std::string after = join_list(elements);
+  // A single empty element cannot be told from none.
+  if (after.empty())
     environment.unset(edit.name);
   else
-    environment.set(edit.name, join_list(elements));
+    environment.set(edit.name, after);
 }
 
 }  // namespace
