@@ -49,7 +49,7 @@ UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-s
 
 configure: configure.ac
 	@command -v autoconf >/dev/null || { echo "autoconf is missing: 'make deps' installs or lists what is needed"; exit 1; }
-	$(call quiet,GEN)autoconf && rm -rf autom4te.cache
+	$(call quiet,GEN)autoconf && rm -rf autom4te.cache configure~
 
 ifneq ($(filter-out $(UNCONFIGURED),$(or $(MAKECMDGOALS),all)),)
 config.mk: configure config.mk.in
@@ -58,9 +58,10 @@ config.mk: configure config.mk.in
 	else \
 		./configure --quiet; \
 	fi || { echo "'make deps' installs or lists what is needed"; exit 1; }
-endif
-
+include config.mk
+else
 -include config.mk
+endif
 
 # ---- Flags
 
@@ -94,6 +95,7 @@ LIB_DIRS = \
 	envtools/base \
 	envtools/config \
 	envtools/pin \
+	launcher/prepare \
 	launcher/rendezvous \
 	launcher/step
 
@@ -203,14 +205,14 @@ $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(BUILD)/tests/$(notdir $(basename $(source))): $(call object,$(source))))
 
 $(PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
-	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(how) $(link) -o $@ $(filter %.o %.a,$^) $(needs) $(LIBS)
+	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(how) $(link) -o $@ $(filter %.o,$^) $(LIB) $(needs) $(LIBS)
 
 # The plugin may leave open only what the process that loads it provides.
 $(BUILD)/lib/pinstep.so: $(call object,$(PLUGIN_SRC))
 $(BUILD)/tests/pinstep-faults.so: $(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC))
 
 $(PLUGIN) $(TEST_PLUGIN): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
-	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(link_plugin) $(link) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(link_plugin) $(link) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
 	$(if $(SANITIZE),,@! nm -D --undefined-only $@ | grep -v -e @ -e ' w ' -e ' U s\(pank\|lurm\)_')
 
 $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o $(call fuzz_object,$(LIB_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
