@@ -90,7 +90,9 @@ def gres_conf(plan):
 
 def cgroup_conf(plan):
     if not plan.cgroups:
-        return "CgroupPlugin=disabled\n"
+        # Nobody calls the plugin then, but slurmd loads one, 22.05 knows no
+        # `disabled`, and `autodetect` stops where nothing is mounted.
+        return "CgroupPlugin=cgroup/v1\n"
     yes_no = "yes" if plan.constrain else "no"
     return ("CgroupPlugin=cgroup/v1\n"
             "CgroupAutomount=no\n"

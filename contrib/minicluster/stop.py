@@ -45,6 +45,8 @@ def stop(directory):
     try:
         plan = plans.load(directory)
     except FileNotFoundError:
+        # Its directory may have been removed before its cgroups were.
+        cgroups.remove(cgroups.find(directory))
         return remove_tree(directory)
     kill(plan)
     # Nobody holds the lock now, except an `up` that is dying: its init may
