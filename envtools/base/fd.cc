@@ -7,11 +7,13 @@ namespace pinstep {
 Result<FileContent> read_file(const std::string& path, std::size_t limit) {
   // O_NONBLOCK: opening a FIFO would otherwise wait for its writer. It means nothing to a regular file.
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const auto not_regular = [&] { return fail(ErrorKind::corrupt, "'" + path + "' is not a regular file"); };
+  if (!file.valid() && errno == ENXIO) return not_regular();  // a socket
   if (!file.valid()) return fail_errno(errno, "open", path);
 
   FileContent content{};
   if (::fstat(file.get(), &content.info) != 0) return fail_errno(errno, "inspect", path);
-  if (!S_ISREG(content.info.st_mode)) return fail(ErrorKind::corrupt, "'" + path + "' is not a regular file");
+  if (!S_ISREG(content.info.st_mode)) return not_regular();
   if (content.info.st_size > static_cast<off_t>(limit))
     return fail(ErrorKind::corrupt, "'" + path + "' is longer than " + std::to_string(limit) + " bytes");
 

@@ -26,11 +26,14 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 // The file that argv[0] names, looked up as execvp(3) does but on the PATH the program will have, not on
 // ours: activation has changed it.
-Result<std::string> find_program(const std::string& name, const Environment& environment) {
-  if (name.empty()) return fail(ErrorKind::not_found, "the name of the program is empty");
+Result<std::string> find_program(const Command& command) {
+  if (command.argv.empty() || command.argv[0].empty())
+    return fail(ErrorKind::not_found, "the name of the program is empty");
+  const std::string& name = command.argv[0];
   if (name.find('/') != std::string::npos) return name;
   bool denied = false;
-  for (const std::string_view directory : split(environment.get("PATH").value_or("/usr/bin:/bin"), ':')) {
+  for (const std::string_view directory :
+       split(command.environment.get("PATH").value_or("/usr/bin:/bin"), ':')) {
     const std::string path = (directory.empty() ? "." : std::string(directory)) + "/" + name;
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) continue;
@@ -71,7 +74,7 @@ void replace_process_environment(const Environment& after) {
 }
 
 Result<CommandResult> run(const Command& command, std::size_t output_limit) {
-  const auto program = find_program(command.argv.at(0), command.environment);
+  const auto program = find_program(command);
   if (!program) return tl::unexpected(program.error());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "make a pipe for", *program);
@@ -108,7 +111,7 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
 }
 
 Error exec(const Command& command) {
-  const auto program = find_program(command.argv.at(0), command.environment);
+  const auto program = find_program(command);
   if (!program) return program.error();
   std::vector<std::string> arguments = command.argv;
   std::vector<std::string> entries = command.environment.entries();
