@@ -67,14 +67,14 @@ Result<Activation> Activation::parse(std::string content, const std::string& pat
   activation.edits_.reserve(static_cast<std::size_t>(std::count(rest.begin(), rest.end(), '\0')));
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const auto halves = split_once(rest, '\0');
-    const std::string at = "'" + path + "': record " + std::to_string(number);
-    if (!halves) return fail(ErrorKind::corrupt, at + " is cut off", std::string(kRebuildHint));
+    const auto at = [&] { return "'" + path + "': record " + std::to_string(number); };
+    if (!halves) return fail(ErrorKind::corrupt, at() + " is cut off", std::string(kRebuildHint));
     bool known = false;
     const auto edit = parse_record(halves->before, known);
     if (!edit && !known)
-      return fail(ErrorKind::unsupported, at + " is of a kind this pinstep does not know",
+      return fail(ErrorKind::unsupported, at() + " is of a kind this pinstep does not know",
                   "the environment was built by a newer pinstep than this node has");
-    if (!edit) return fail(ErrorKind::corrupt, at + " is malformed", std::string(kRebuildHint));
+    if (!edit) return fail(ErrorKind::corrupt, at() + " is malformed", std::string(kRebuildHint));
     activation.edits_.push_back(*edit);
     rest = halves->after;
   }
@@ -99,8 +99,10 @@ Result<Activation> load_activation(const std::string& prefix, const Trust& trust
   const std::string path = activation_path(prefix);
   Result<FileContent> file = read_file(path, Activation::kSizeLimit);
   const Clock::Milliseconds end = patience.count() > 0 ? clock.now() + patience : Clock::Milliseconds{0};
-  while (!file && file.error().kind == ErrorKind::not_found && patience.count() > 0 && clock.now() < end) {
-    clock.sleep(kRetryEvery);
+  while (!file && file.error().kind == ErrorKind::not_found && patience.count() > 0) {
+    const Clock::Milliseconds left = end - clock.now();
+    if (left.count() <= 0) break;
+    clock.sleep(std::min(left, kRetryEvery));
     file = read_file(path, Activation::kSizeLimit);
   }
   if (!file) return tl::unexpected(file.error());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <ostream>
 #include <random>
 #include <string>
@@ -22,7 +23,7 @@ class Random {
 
   template <class Container>
   const auto& pick(const Container& container) {
-    return container[below(container.size())];
+    return container[below(std::size(container))];
   }
 
   std::string text(std::string_view alphabet, std::size_t least, std::size_t most) {
