@@ -1,0 +1,80 @@
+"""Fixtures of the cluster tests.
+
+A file says which cluster it wants, CLUSTER = options_of("cgroup", …); files of a suite that want the same
+one share it. After each test no node may be drained or down.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
+
+import reasons                                      # noqa: E402
+from cluster import BUILD, Cluster, minicluster     # noqa: E402
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("skips"):
+        for reason in mark.args:
+            if text := reasons.given(reason, str(BUILD)):
+                pytest.skip(text)
+
+
+@pytest.fixture(scope="session")
+def work(tmp_path_factory):
+    """Directory for this session's clusters. tests/run gives one and ends what is left in it."""
+    return Path(os.environ.get("PINSTEP_TEST_WORK") or tmp_path_factory.mktemp("clusters"))
+
+
+@pytest.fixture(scope="session")
+def shared_clusters(work):
+    clusters = {}
+    yield clusters
+    for cluster in clusters.values():
+        cluster.down()
+
+
+@pytest.fixture(scope="module")
+def cluster(request, work, shared_clusters):
+    """The cluster of this file."""
+    options = request.module.CLUSTER
+    if options not in shared_clusters:
+        shared_clusters[options] = Cluster(work / f"cluster{len(shared_clusters)}", options)
+    return shared_clusters[options]
+
+
+@pytest.fixture(autouse=True)
+def no_disturbed_node(request):
+    if "cluster" not in request.fixturenames:
+        yield
+        return
+    cluster = request.getfixturevalue("cluster")
+    yield
+    disturbed = cluster.disturbed_nodes()
+    cluster.repair()
+    assert not disturbed
+
+
+@pytest.fixture
+def own_cluster(request, work):
+    """own_cluster(*options): one more cluster, gone after the test."""
+    clusters = []
+
+    def start(*options):
+        clusters.append(Cluster(work / f"{request.node.originalname}{len(clusters)}", options))
+        return clusters[-1]
+
+    yield start
+    for cluster in clusters:
+        cluster.down()
+
+
+@pytest.fixture
+def directory(request, work):
+    """Where a test may start a cluster by hand; it is ended afterwards, whatever is left of it."""
+    path = work / request.node.originalname
+    yield path
+    minicluster("down", "--dir", path).ok()
