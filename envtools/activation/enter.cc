@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
@@ -79,11 +80,23 @@ void undo_scalar(Environment& environment, std::string_view name, std::string_vi
     environment.unset(name);
 }
 
-// A record we cannot read was not written by us: it is skipped, the variable is the user's to break.
-void undo_record(Environment& environment, std::string_view record) {
+// Nothing for a record that we cannot have written: broken, or with a name or value that no environment
+// can hold.
+std::vector<std::string> undo_fields(std::string_view record) {
   std::vector<std::string> fields;
-  for (const std::string_view field : split(record, ',')) fields.push_back(percent_decode(field).value_or(""));
-  if (fields.size() == 3 && fields[0] == "l")
+  for (const std::string_view field : split(record, ',')) {
+    auto decoded = percent_decode(field);
+    if (!decoded || decoded->find('\0') != std::string::npos) return {};
+    fields.push_back(std::move(*decoded));
+  }
+  if (fields.size() < 3 || fields[1].empty() || fields[1].find('=') != std::string::npos) return {};
+  return fields;
+}
+
+// A record that we cannot have written is skipped: the variable is the user's to break.
+void undo_record(Environment& environment, std::string_view record) {
+  const std::vector<std::string> fields = undo_fields(record);
+  if (fields.size() == 3 && fields[0] == "l" && !fields[2].empty())
     apply(environment, {EditOp::remove, fields[1], fields[2]});
   else if (fields.size() == 3 && fields[0] == "u")
     undo_scalar(environment, fields[1], fields[2], std::nullopt);
@@ -101,28 +114,49 @@ void clear_paths(Environment& environment, const Policies& policies, Arrival arr
   if (policies.ld_library_path == Policies::ClearOrKeep::clear) environment.unset("LD_LIBRARY_PATH");
 }
 
+// Variables that some edit sets or unsets as a whole.
+std::set<std::string_view> whole_variables(const std::vector<Edit>& edits) {
+  std::set<std::string_view> names;
+  for (const Edit& edit : edits)
+    if (is_scalar(edit)) names.insert(edit.name);
+  return names;
+}
+
+bool has_element(const Environment& environment, const Edit& edit) {
+  const auto elements = list_elements(environment.get(edit.name).value_or(""));
+  return std::find(elements.begin(), elements.end(), edit.value) != elements.end();
+}
+
+// What takes the edits back that led from `before` to `after`. A variable that was set as a whole goes
+// back as a whole, whatever else was done to it; of a list, what was not in it before.
+std::string undo_text(const Environment& before, const Environment& after, const std::vector<Edit>& edits) {
+  UndoWriter undo;
+  const auto whole = whole_variables(edits);
+  for (const std::string_view name : whole) undo.scalar(name, before.get(name), after.get(name));
+  for (const Edit& edit : edits)
+    if (!whole.contains(edit.name) && edit.op != EditOp::remove && !has_element(before, edit))
+      undo.list_element(edit.name, edit.value);
+  return undo.text;
+}
+
 // First time in this prefix: every edit, and the record of how to take them back.
 void enter_anew(Environment& environment, const Entrance& entrance) {
   if (entrance.policies.pythonhome == Policies::ClearOrKeep::clear) environment.unset("PYTHONHOME");
 
-  UndoWriter undo;
   const Environment before = environment;
-  const auto apply_recorded = [&](const Edit& edit) {
-    apply(environment, edit);
-    if (is_scalar(edit))
-      undo.scalar(edit.name, before.get(edit.name), environment.get(edit.name));
-    else if (edit.op != EditOp::remove)
-      undo.list_element(edit.name, edit.value);
-  };
+  std::vector<Edit> edits;
   if (entrance.policies.user_site == Policies::UserSite::off)
-    apply_recorded({EditOp::set, "PYTHONNOUSERSITE", "1"});
-  for (const Edit& edit : entrance.activation.edits()) apply_recorded(edit);
-  environment.set(variable::kStepUndo, undo.text);
+    edits.push_back({EditOp::set, "PYTHONNOUSERSITE", "1"});
+  edits.insert(edits.end(), entrance.activation.edits().begin(), entrance.activation.edits().end());
+  for (const Edit& edit : edits) apply(environment, edit);
+  environment.set(variable::kStepUndo, undo_text(before, environment, edits));
 }
 
 void restore_lost_elements(Environment& environment, const Activation& activation) {
+  const auto whole = whole_variables(activation.edits());
   for (const Edit& edit : activation.edits())
-    if (!is_scalar(edit)) apply(environment, edit, Prepend::keeps_its_place);
+    if (!whole.contains(edit.name) && edit.op != EditOp::remove)
+      apply(environment, edit, Prepend::keeps_its_place);
 }
 
 }  // namespace
@@ -148,10 +182,7 @@ Environment enter(Environment environment, const Entrance& entrance) {
 
 Environment leave(Environment environment) {
   const std::string undo(environment.get(variable::kStepUndo).value_or(""));
-  const std::vector<std::string_view> records = split(undo, ';');
-  // Backwards, so that the oldest value of a variable edited twice is what remains.
-  std::for_each(records.rbegin(), records.rend(),
-                [&](std::string_view record) { undo_record(environment, record); });
+  for (const std::string_view record : split(undo, ';')) undo_record(environment, record);
 
   std::vector<std::string> ours;
   for (const auto& [name, value] : environment)

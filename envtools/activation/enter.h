@@ -44,7 +44,10 @@ struct Entrance {
 Environment enter(Environment environment, const Entrance& entrance);
 
 // The environment as it was before enter(): pinstep's edits are taken back where their values are still
-// there, and all PINSTEP_STEP_* variables go. Rendezvous variables are not its business.
+// there, and all PINSTEP_STEP_* variables go. Rendezvous variables are not its business. What stays
+// changed: variables that a policy or the entry into the job cleared; the order of a list and what `remove`
+// took out of it; a list that was set and empty is unset, an empty PATH keeps its fallback; pinstep's own
+// programs stay on PATH.
 Environment leave(Environment environment);
 
 // leave(), and what conda, venv and pixi left behind when they were active in the login shell: their

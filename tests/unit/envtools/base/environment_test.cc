@@ -76,7 +76,7 @@ TEST(Environment, ComesBackFromItsEntries) {
     std::vector<const char*> pointers;
     for (const std::string& entry : entries) pointers.push_back(entry.c_str());
     pointers.push_back(nullptr);
-    EXPECT_EQ(Environment::from(pointers.data()), environment) << random;
+    ASSERT_EQ(Environment::from(pointers.data()), environment) << random;
   }
 }
 
@@ -160,7 +160,7 @@ TEST(Apply, GivesTheSameResultWhenDoneTwice) {
     apply(once, edit);
     Environment twice = once;
     apply(twice, edit);
-    EXPECT_EQ(twice, once) << random << testing::PrintToString(edit) << " on " << before;
+    ASSERT_EQ(twice, once) << random << testing::PrintToString(edit) << " on " << before;
   }
 }
 
@@ -185,7 +185,7 @@ TEST(Diff, AppliedToTheFirstGivesTheSecond) {
     const Environment after = made_up();
     Environment patched = before;
     for (const Edit& edit : diff(before, after)) apply(patched, edit);
-    EXPECT_EQ(patched, after) << random;
+    ASSERT_EQ(patched, after) << random;
   }
 }
 
