@@ -96,6 +96,7 @@ LIB_DIRS = \
 	envtools/config \
 	envtools/pin \
 	launcher/prepare \
+	launcher/prepare \
 	launcher/rendezvous \
 	launcher/step
 
@@ -117,22 +118,27 @@ MPI_SRC     = $(wildcard contrib/minicluster/check/mpi_*.c contrib/minicluster/c
 
 object        = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 faults_object = $(patsubst %,$(BUILD)/obj-faults/%.o,$(basename $1))
+series_object = $(patsubst %,$(BUILD)/obj-series/%.o,$(basename $1))
 fuzz_object   = $(patsubst %,$(BUILD)/obj-fuzz/%.o,$(basename $1))
 
 # ---- What is built of them
 
+# A plugin belongs to the Slurm series whose headers it saw; the tests load one of another series too.
+SERIES_ROOT = build/slurm-24.11
+
 LIB      = $(BUILD)/lib/libpinstep.a
-PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
+PROGRAMS = $(if $(CLI_SRC),$(BUILD)/bin/pinstep) $(if $(LAUNCH_SRC),$(BUILD)/bin/pinstep-launch)
 PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
 
-TEST_PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so)
+TEST_PLUGINS  = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so \
+	$(if $(wildcard $(SERIES_ROOT)/usr/include/slurm/spank.h),$(BUILD)/tests/pinstep-series.so))
 UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
 TEST_PROGRAMS = $(addprefix $(BUILD)/tests/,$(notdir $(basename \
 	$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICXX),$(MPI_SRC)))))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
 all: $(PROGRAMS) $(PLUGIN)
-tests: all $(UNIT) $(TEST_PLUGIN) $(TEST_PROGRAMS)
+tests: all $(UNIT) $(TEST_PLUGINS) $(TEST_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 # ---- Rules
@@ -177,6 +183,9 @@ $(BUILD)/obj/%.o: %.c $(made_first)
 $(BUILD)/obj-faults/%.o: %.cc $(made_first)
 	$(call quiet,CXX)mkdir -p $(@D) && $(CXX) $(compile_cxx) -DPINSTEP_FAULTS $(depfile) -c -o $@ $<
 
+$(BUILD)/obj-series/%.o: %.cc $(made_first)
+	$(call quiet,CXX)mkdir -p $(@D) && $(CXX) -isystem $(SERIES_ROOT)/usr/include $(compile_cxx) $(depfile) -c -o $@ $<
+
 $(BUILD)/obj-fuzz/%.o: private INSTRUMENT = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 $(BUILD)/obj-fuzz/%.o: private FORTIFY =
 $(BUILD)/obj-fuzz/%.o: %.cc $(made_first)
@@ -211,9 +220,12 @@ $(PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
 $(BUILD)/lib/pinstep.so: $(call object,$(PLUGIN_SRC))
 $(BUILD)/tests/pinstep-faults.so: $(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC))
 
-$(PLUGIN) $(TEST_PLUGIN): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
+$(BUILD)/tests/pinstep-series.so: $(call series_object,$(SLURM_SRC)) $(call object,$(DECISION_SRC))
+
+$(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(link_plugin) $(link) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
-	$(if $(SANITIZE),,@! nm -D --undefined-only $@ | grep -v -e @ -e ' w ' -e ' U s\(pank\|lurm\)_')
+	$(if $(SANITIZE),,@if nm -D --undefined-only $@ | grep -v -e @ -e ' w ' -e ' U s\(pank\|lurm\)_'; then \
+		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
 
 $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o $(call fuzz_object,$(LIB_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $(filter %.o,$^)
@@ -221,6 +233,7 @@ $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o $(call fuzz_object,$(LIB_SRC) 
 OBJECTS = \
 	$(call object,$(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
+	$(call series_object,$(SLURM_SRC)) \
 	$(call fuzz_object,$(LIB_SRC) $(DECISION_SRC) $(FUZZ_SRC))
 .SECONDARY: $(OBJECTS)
 -include $(OBJECTS:.o=.d)
