@@ -41,16 +41,26 @@ def run(suite, setting, log):
     arguments = {"gtest": _gtest, "pytest": _pytest}[suite.kind](suite, setting, path)
     done = process.run(arguments, log, suite.budget * verdict.TOLERANCE, setting.environment,
                        setting.watch)
-    return verdict.Ran(report.read(path), ended(done), done.seconds)
+    wrong = ended(done)
+    if wrong and (case := _last_begun(log)):
+        wrong += f", in {case}"
+    return verdict.Ran(report.read(path), wrong, done.seconds)
 
 
 def ended(done):
     """What is wrong with the way a test program ended, or None. Failed tests give 1."""
     if done.timed_out:
-        return f"still running after {done.seconds:.0f} s, ended"
+        return f"still running after {done.seconds:.0f} s"
     if done.code < 0:
         return f"died of signal {-done.code}"
     return None if done.code in (0, 1) else f"ended with exit code {done.code}"
+
+
+def _last_begun(log):
+    """The case that was begun last, as GoogleTest and `pytest -v` print it."""
+    with open(log, errors="replace") as file:
+        found = re.findall(r"^(?:\[ RUN +\] (\S+)|\S+\.py::(\S+))", file.read(), re.MULTILINE)
+    return "".join(found[-1]) if found else None
 
 
 def _gtest(suite, setting, path):
