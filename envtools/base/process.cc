@@ -1,6 +1,7 @@
 #include "envtools/base/process.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -71,6 +72,14 @@ void replace_process_environment(const Environment& after) {
     else
       ::unsetenv(name.c_str());
   }
+}
+
+std::string own_program_directory() {
+  char path[PATH_MAX];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0) return {};
+  const std::string_view program(path, static_cast<std::size_t>(size));
+  return std::string(program.substr(0, program.rfind('/')));
 }
 
 Result<CommandResult> run(const Command& command, std::size_t output_limit) {

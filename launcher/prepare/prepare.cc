@@ -69,6 +69,14 @@ Result<PreparedTask> prepare_task(const TaskRequest& request, Clock& clock, Name
   return task;
 }
 
+Result<PreparedTask> prepare_rendezvous(const TaskRequest& request, NameService* names) {
+  PreparedTask task;
+  task.environment = forget_rendezvous(request.environment);
+  if (const auto done = add_rendezvous(request, names, task); !done) return tl::unexpected(done.error());
+  task.environment.set(variable::kStepId, request.facts.place.id.text());
+  return task;
+}
+
 Verdict verdict(const Error& error, const StepFacts& facts, Values values) {
   // Behind a wrapper script a contradiction may be one task's own.
   const bool seen_by_all =

@@ -1,6 +1,7 @@
 #include "launcher/rendezvous/port.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -51,5 +52,7 @@ Result<HeldPort> hold_port(std::uint16_t port) {
   address.sin_port = htons(port);
   return hold(std::move(socket), address, &sockaddr_in::sin_port);
 }
+
+void keep_through_exec(const UniqueFd& socket) { ::fcntl(socket.get(), F_SETFD, 0); }
 
 }  // namespace pinstep

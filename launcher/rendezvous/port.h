@@ -23,4 +23,7 @@ struct HeldPort {
 // only where the node has no IPv6). Errors: busy, os.
 Result<HeldPort> hold_port(std::uint16_t port);
 
+// Lets the program that this process becomes hold the port on.
+void keep_through_exec(const UniqueFd& socket);
+
 }  // namespace pinstep

@@ -1,0 +1,74 @@
+// The command line of `pinstep`: one table of verbs, one file per verb.
+//
+// To add a verb: write verb_NAME.cc with a function of type Verb::run, declare it below, add a line to the
+// table in main.cc, a page man/pinstep-NAME.1 and its completion. A test compares table, help and pages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envtools/base/environment.h"
+#include "envtools/base/error.h"
+#include "envtools/config/settings.h"
+
+namespace pinstep::cli {
+
+// What a verb may know of the process it runs in; made once in main().
+struct World {
+  Environment environment;
+  std::string directory;  // working directory, absolute
+};
+
+using Arguments = std::vector<std::string>;
+
+struct Verb {
+  std::string_view name;
+  std::string_view summary;  // one line for `pinstep --help`
+  std::string_view usage;    // whole text for `pinstep VERB --help`
+  int (*run)(const World& world, const Arguments& arguments);
+};
+
+extern const Verb kActivate;
+extern const Verb kResolve;
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+
+// ---- options
+
+// Options and operands of a verb, in getopt_long's manner: "--name=value", "--name value", "--flag", and
+// "--" before operands.
+struct OptionSpec {
+  std::string_view name;  // "site"
+  bool takes_value;
+};
+
+class Parsed {
+ public:
+  bool has(std::string_view name) const;
+  std::optional<std::string> last(std::string_view name) const;
+  std::vector<std::string> all(std::string_view name) const;
+
+  std::vector<std::pair<std::string, std::string>> options;
+  std::vector<std::string> operands;
+};
+
+// Errors: usage; an unknown option is named with the nearest one.
+Result<Parsed> parse(const Arguments& arguments, const std::vector<OptionSpec>& specs);
+
+// ---- what verbs share
+
+// Prints "pinstep: error: cause" and "pinstep: hint: …" to standard error, or with `json` an object
+// {"error": kind, "cause": …, "hint": …} to standard output; gives the exit code.
+int report(const Error& error, bool json);
+
+// The user's settings at submission: site file, `site` arguments, user file, PINSTEP_* variables.
+// Errors: invalid, from the user's own places; what is wrong in the site's is the site's to mend.
+Result<SiteSettings> user_settings(const World& world, const std::vector<std::string>& site_arguments);
+
+std::string json_string(std::string_view text);
+
+}  // namespace pinstep::cli

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/cli/cli.h"
+
+namespace pinstep::cli {
+namespace {
+
+tl::unexpected<Error> unknown_option(std::string_view name, const std::vector<OptionSpec>& specs) {
+  std::vector<std::string_view> names;
+  for (const OptionSpec& spec : specs) names.push_back(spec.name);
+  const auto near = nearest(name, names);
+  return fail(ErrorKind::usage, "there is no option '--" + std::string(name) + "'",
+              near ? "did you mean '--" + std::string(*near) + "'?" : "--help lists the options");
+}
+
+// The user's own file; an absent one is no error.
+Result<std::vector<Assignment>> user_file(const World& world) {
+  std::string directory(world.environment.get("XDG_CONFIG_HOME").value_or(""));
+  if (directory.empty()) directory = std::string(world.environment.get("HOME").value_or("")) + "/.config";
+  const std::string path = directory + "/pinstep/config";
+  const auto file = read_file(path, kSettingsFileLimit);
+  if (!file && file.error().kind == ErrorKind::not_found) return std::vector<Assignment>();
+  if (!file) return tl::unexpected(file.error());
+  ParsedFile parsed = parse_settings_file(file->text, path);
+  if (!parsed.errors.empty()) return tl::unexpected(parsed.errors.front());
+  return std::move(parsed.assignments);
+}
+
+ParsedFile site_file() {
+  const auto file = read_file(kSiteFile, kSettingsFileLimit);
+  return file ? parse_settings_file(file->text, kSiteFile) : ParsedFile{};
+}
+
+}  // namespace
+
+bool Parsed::has(std::string_view name) const { return last(name).has_value(); }
+
+std::optional<std::string> Parsed::last(std::string_view name) const {
+  const auto found =
+      std::find_if(options.rbegin(), options.rend(), [&](const auto& option) { return option.first == name; });
+  if (found == options.rend()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<std::string> Parsed::all(std::string_view name) const {
+  std::vector<std::string> values;
+  for (const auto& [option, value] : options)
+    if (option == name) values.push_back(value);
+  return values;
+}
+
+Result<Parsed> parse(const Arguments& arguments, const std::vector<OptionSpec>& specs) {
+  Parsed parsed;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--") {
+      parsed.operands.insert(parsed.operands.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                             arguments.end());
+      break;
+    }
+    if (!word.starts_with("-") || word == "-") {
+      parsed.operands.push_back(word);
+      continue;
+    }
+    const auto halves = split_once(word, '=');
+    std::string_view name = halves ? halves->before : std::string_view(word);
+    name.remove_prefix(std::min(name.size(), name.starts_with("--") ? std::size_t{2} : std::size_t{1}));
+    const auto spec = std::find_if(specs.begin(), specs.end(),
+                                   [&](const OptionSpec& candidate) { return candidate.name == name; });
+    if (spec == specs.end() || !word.starts_with("--")) return unknown_option(name, specs);
+    if (!spec->takes_value && halves)
+      return fail(ErrorKind::usage, "option '--" + std::string(name) + "' takes no value");
+    std::string value;
+    if (spec->takes_value && halves)
+      value = halves->after;
+    else if (spec->takes_value && i + 1 < arguments.size())
+      value = arguments[++i];
+    else if (spec->takes_value)
+      return fail(ErrorKind::usage, "option '--" + std::string(name) + "' needs a value");
+    parsed.options.emplace_back(name, value);
+  }
+  return parsed;
+}
+
+int report(const Error& error, bool json) {
+  if (json) {
+    std::printf("{\"error\": %s, \"cause\": %s, \"hint\": %s}\n", json_string(to_string(error.kind)).c_str(),
+                json_string(error.cause).c_str(), json_string(error.hint).c_str());
+  } else {
+    std::fprintf(stderr, "pinstep: error: %s\n", error.cause.c_str());
+    if (!error.hint.empty()) std::fprintf(stderr, "pinstep: hint: %s\n", error.hint.c_str());
+  }
+  return error.kind == ErrorKind::usage ? kUsage : kFailed;
+}
+
+Result<SiteSettings> user_settings(const World& world, const std::vector<std::string>& site_arguments) {
+  SiteSettings site = site_settings(site_file(), site_arguments);
+  const auto own = user_file(world);
+  if (!own) return tl::unexpected(own.error());
+  for (const auto& assignments : {*own, assignments_from(world.environment)})
+    for (const Assignment& assignment : assignments)
+      if (const auto done = assign(site.settings, assignment, SetBy::anyone); !done)
+        return tl::unexpected(done.error());
+  for (const Assignment& enforced : site.enforced) (void)assign(site.settings, enforced, SetBy::site);
+  return site;
+}
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[7];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace pinstep::cli

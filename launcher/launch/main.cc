@@ -1,0 +1,120 @@
+// pinstep-launch: runs a program as one rank of a Slurm step, in its environment. It prepares and execs;
+// the program takes its place, so signals and exit codes need no forwarding.
+//
+// In a step that the plugin prepared there is nothing left to do but exec. Elsewhere (a cluster without
+// the plugin) it does what the plugin would have done; what it cannot do is in pinstep-launch(1).
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/process.h"
+#include "envtools/base/text.h"
+#include "envtools/base/variables.h"
+#include "envtools/pin/resolve.h"
+#include "launcher/launch/options.h"
+#include "launcher/prepare/prepare.h"
+#include "launcher/rendezvous/port.h"
+#include "pinstep_config.h"
+
+namespace pinstep {
+namespace {
+
+int usage_error(const Error& error) {
+  std::fprintf(stderr, "pinstep-launch: error: %s\n", error.cause.c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "pinstep-launch: hint: %s\n", error.hint.c_str());
+  return 2;
+}
+
+int end(const Error& error, const StepFacts& facts) {
+  const Verdict what = verdict(error, facts, Values::of_this_task);
+  SystemClock clock;
+  if (what.wait.count() > 0) clock.sleep(what.wait);
+  if (what.speaks) write_message(STDERR_FILENO, failure_line(error, facts.place.node));
+  if (what.ends_step)
+    exec({{SLURM_BINDIR "/scancel", "--quiet", "--signal=KILL", facts.place.id.text()}, process_environment()});
+  return kOwnFailure;
+}
+
+int run_program(const LaunchOptions& options, const Environment& environment) {
+  const Error error = exec({options.program, environment});
+  write_message(STDERR_FILENO, failure_line({ErrorKind::usage, error.cause, error.hint}, ""));
+  return exec_exit_code(error);
+}
+
+// The pin that --env-spec names, else the one that travels with the job; nothing for neither or `none`.
+Result<std::optional<Pin>> find_pin(const LaunchOptions& options, const Environment& environment) {
+  if (options.env_spec) {
+    char directory[4096];
+    ResolveRequest request;
+    request.env = *options.env_spec;
+    request.directory = ::getcwd(directory, sizeof directory) == nullptr ? "/" : directory;
+    request.trust = {::getuid(), {}};
+    return resolve(request);
+  }
+  const auto text = environment.get(variable::kPin);
+  if (!text) return std::optional<Pin>();
+  auto pin = Pin::parse(*text);
+  if (!pin) return tl::unexpected(pin.error());
+  return std::optional<Pin>(std::move(*pin));
+}
+
+// Rank 0 holds a derived port from here on: the descriptor stays open through exec, so that the program
+// finds it free and nobody else does.
+Result<void> hold_for_program(const PreparedTask& task, const StepFacts& facts) {
+  if (task.shape == Shape::none || facts.rank != 0 || task.port_source != PortSource::derived) return {};
+  auto port = hold_port(task.port);
+  if (!port) return tl::unexpected(port.error());
+  keep_through_exec(port->socket);
+  port->socket.release();
+  return {};
+}
+
+int launch(const LaunchOptions& options) {
+  const Environment environment = process_environment();
+  const auto facts = read_step_facts(environment);
+  if (!facts) return end(facts.error(), {});
+  const bool is_prepared = environment.get(variable::kStepId) == facts->place.id.text();
+  if (is_prepared && !options.env_spec) return run_program(options, environment);
+
+  const auto pin = find_pin(options, environment);
+  if (!pin) return end(pin.error(), *facts);
+  TaskRequest request;
+  request.environment = environment;
+  request.facts = *facts;
+  request.argv = options.program;
+  // Without the plugin this is where the environment enters the job, the first time.
+  request.arrival = environment.has(variable::kStepId) ? Arrival::inside : Arrival::entry;
+  request.values = Values::of_this_task;
+  request.trust = {::getuid(), {}};
+  request.own_bin = own_program_directory();
+  request.enoent_wait = Clock::Milliseconds{1000};
+  if (*pin) request.pin = **pin;
+  if (options.env_spec == "none") request.environment = leave(forget_rendezvous(environment));
+
+  SystemClock clock;
+  const auto task = *pin ? prepare_task(request, clock, nullptr) : prepare_rendezvous(request, nullptr);
+  if (!task) return end(task.error(), *facts);
+  if (const auto held = hold_for_program(*task, *facts); !held) return end(held.error(), *facts);
+  if (facts->local_rank == 0)
+    for (const std::string& warning : task->warnings)
+      write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
+  return run_program(options, task->environment);
+}
+
+}  // namespace
+}  // namespace pinstep
+
+int main(int argc, char** argv) {
+  const auto options = pinstep::parse_launch_options({argv + 1, argv + argc});
+  if (!options) return pinstep::usage_error(options.error());
+  if (options->action == pinstep::LaunchOptions::Action::help) {
+    std::fputs(pinstep::kLaunchUsage, stdout);
+    return 0;
+  }
+  if (options->action == pinstep::LaunchOptions::Action::version) {
+    std::printf("pinstep-launch %s\n", PINSTEP_VERSION);
+    return 0;
+  }
+  return pinstep::launch(*options);
+}

@@ -1,0 +1,62 @@
+#include "plugin/devices.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <optional>
+#include <string>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+
+namespace pinstep {
+namespace {
+
+// Files of /proc and /sys have no size, so read_file() cannot read them.
+std::string read_kernel_file(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[4096];
+  const ssize_t got = file.valid() ? ::read(file.get(), buffer, sizeof buffer) : 0;
+  return std::string(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+// "5:devices:/slurm_n0/uid_1000/job_7/step_batch" in /proc/self/cgroup.
+std::optional<std::string> devices_cgroup() {
+  const std::string groups = read_kernel_file("/proc/self/cgroup");
+  for (const std::string_view line : split(groups, '\n')) {
+    const auto controllers = split_once(line, ':');
+    const auto path = controllers ? split_once(controllers->after, ':') : std::nullopt;
+    if (path && path->before == "devices") return std::string(path->after);
+  }
+  return std::nullopt;
+}
+
+std::string lower(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c != ' ' && c != '\t') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+bool configuration_constrains(const Environment& environment) {
+  const std::string_view conf = environment.get("SLURM_CONF").value_or("");
+  const std::string directory(conf.substr(0, conf.rfind('/')));
+  const auto file = read_file(directory + "/cgroup.conf", 64 * 1024);
+  if (!file) return false;
+  for (const std::string_view line : split(file->text, '\n'))
+    if (lower(line).starts_with("constraindevices=yes")) return true;
+  return false;
+}
+
+}  // namespace
+
+bool devices_are_constrained(const Environment& environment) {
+  if (const auto group = devices_cgroup()) {
+    const std::string list = read_kernel_file("/sys/fs/cgroup/devices" + *group + "/devices.list");
+    if (!list.empty()) return !list.starts_with("a ");
+  }
+  return configuration_constrains(environment);
+}
+
+}  // namespace pinstep

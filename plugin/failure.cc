@@ -1,0 +1,70 @@
+#include "plugin/failure.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/process.h"
+
+namespace pinstep {
+namespace {
+
+// After the watcher's limit the alarm gives it this long to end the step.
+constexpr unsigned kGraceSeconds = 5;
+
+// Becomes scancel, which ends every other task of the step and, with it, this one. exec rather than a
+// child: nobody would be left to wait for it.
+void become_scancel(const TaskEnd& end) {
+  UniqueFd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (nowhere.valid()) {
+    ::dup2(nowhere.get(), STDOUT_FILENO);
+    ::dup2(nowhere.get(), STDERR_FILENO);
+  }
+  Command command{{end.scancel, "--quiet", "--signal=KILL"}, {}};
+  command.argv.insert(command.argv.end(), end.step_ids.begin(), end.step_ids.end());
+  if (const auto conf = end.environment.get("SLURM_CONF")) command.environment.set("SLURM_CONF", *conf);
+  exec(command);
+}
+
+void set_alarm_action() {
+  ::signal(SIGALRM, SIG_DFL);
+  sigset_t alarm_only;
+  sigemptyset(&alarm_only);
+  sigaddset(&alarm_only, SIGALRM);
+  ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+}
+
+}  // namespace
+
+void end_task(const Error& error, const TaskEnd& end) {
+  const Verdict what = verdict(error, end.facts, Values::same_for_all_tasks);
+  SystemClock clock;
+  if (what.wait.count() > 0) clock.sleep(what.wait);
+  if (what.speaks) write_message(STDERR_FILENO, failure_line(error, end.facts.place.node));
+  if (what.ends_step) become_scancel(end);
+  ::_exit(kOwnFailure);
+}
+
+Deadline::Deadline(std::chrono::seconds limit, std::function<void()> on_expiry) {
+  set_alarm_action();
+  ::alarm(static_cast<unsigned>(limit.count()) + kGraceSeconds);
+  if (!on_expiry) return;
+  watcher_ = std::thread([this, limit, on_expiry = std::move(on_expiry)] {
+    std::unique_lock lock(mutex_);
+    if (!done_.wait_for(lock, limit, [this] { return is_done_; })) on_expiry();
+  });
+}
+
+Deadline::~Deadline() {
+  ::alarm(0);
+  if (!watcher_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_done_ = true;
+  }
+  done_.notify_one();
+  watcher_.join();
+}
+
+}  // namespace pinstep

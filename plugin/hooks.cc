@@ -1,0 +1,137 @@
+// The functions that Slurm calls. Each is one line through the guard; nothing is decided here.
+//
+// Only these hooks exist. job_prolog and job_epilog run as root on strings that users control and have
+// their own ways to drain nodes; task_init is the one hook that sees PMIX_* and the true rank, as the user.
+
+#include <unistd.h>
+
+#include <cstdint>
+
+extern "C" {
+#include <slurm/slurm_version.h>
+#include <slurm/spank.h>
+}
+
+#include "launcher/prepare/prepare.h"
+#include "plugin/guard.h"
+#include "plugin/options.h"
+#include "plugin/slurm_api.h"
+#include "plugin/state.h"
+#include "plugin/step.h"
+#include "plugin/submit.h"
+
+#define VISIBLE __attribute__((visibility("default")))
+#define EXPORTED extern "C" VISIBLE
+
+// SPANK_PLUGIN defines const objects, which C++ does not export unless they were declared extern.
+extern "C" {
+VISIBLE extern const char plugin_name[];
+VISIBLE extern const char plugin_type[];
+VISIBLE extern const unsigned int plugin_version;
+SPANK_PLUGIN(pinstep, 1)
+}
+
+namespace {
+
+using namespace pinstep;
+
+// Made at its first use: a constructor that ran at load time would run in slurmd and twice in programs
+// that find the plugin by a relative path. Never destroyed: srun's port is to live as long as srun.
+State& state() {
+  static State* const the_state = new State;
+  return *the_state;
+}
+
+// What becomes of an exception. Slurm's daemons only log it.
+void report(const char* hook, const char* what) noexcept {
+  slurm_error("pinstep: internal error in %s: %s", hook, what);
+}
+
+// A command that asked for an environment must not submit without one.
+void report_submission(const char* hook, const char* what) noexcept {
+  report(hook, what);
+  if (state().env_spec.value()) ::_exit(1);
+}
+
+// Nor may its program start without one.
+void report_task(const char* hook, const char* what) noexcept {
+  report(hook, what);
+  ::_exit(kOwnFailure);
+}
+
+template <class Body, class Report = decltype(report)>
+int hook(const char* name, Body&& body, Report&& on_exception = report) noexcept {
+  return guarded(name, body, on_exception);
+}
+
+int take_env_spec(int /*value*/, const char* argument, int remote) {
+  return hook("option", [&] {
+    if (remote == 0 && argument != nullptr) state().env_spec.called(argument);
+  });
+}
+
+// The argument of a flag may come as NULL, "" or "(null)": it means nothing.
+int take_gpu_share(int /*value*/, const char* /*argument*/, int remote) {
+  return hook("option", [&] {
+    if (remote == 0) state().gpu_share.called("");
+  });
+}
+
+// Slurm copies the table; its strings are not const in spank.h and are not written to.
+void register_options(spank_t handle) {
+  spank_option env_spec{const_cast<char*>(kEnvSpecOption.data()),
+                        const_cast<char*>("PREFIX|none"),
+                        const_cast<char*>("pinned environment of the job's steps"),
+                        1,
+                        0,
+                        take_env_spec};
+  spank_option gpu_share{const_cast<char*>(kGpuShareOption.data()),
+                         nullptr,
+                         const_cast<char*>("let ranks of a node reach each other's GPUs (batch jobs)"),
+                         0,
+                         0,
+                         take_gpu_share};
+  spank_option_register(handle, &env_spec);
+  spank_option_register(handle, &gpu_share);
+}
+
+}  // namespace
+
+EXPORTED int slurm_spank_init(spank_t handle, int argc, char** argv) {
+  return hook("init", [&] {
+    const SlurmHost host(handle);
+    const Context context = host.context();
+    if (context == Context::other) return;
+    state().arguments.assign(argv, argv + argc);
+    register_options(handle);
+    if (context == Context::step) open_step(host, state());
+  });
+}
+
+EXPORTED int slurm_spank_init_post_opt(spank_t handle, int /*argc*/, char** /*argv*/) {
+  return hook(
+      "init_post_opt",
+      [&] {
+        SlurmHost host(handle);
+        if (host.context() != Context::srun && host.context() != Context::allocator) return;
+        if (const auto done = submit(host, state()); !done) refuse(done.error());
+      },
+      report_submission);
+}
+
+EXPORTED int slurm_spank_user_init(spank_t handle, int /*argc*/, char** /*argv*/) {
+  const SlurmHost host(handle);
+  if (!host.step_has_pin()) return 0;
+  return hook("user_init", [&] { hold_step_port(host, state()); });
+}
+
+EXPORTED int slurm_spank_task_init(spank_t handle, int /*argc*/, char** /*argv*/) {
+  SlurmHost host(handle);
+  if (!host.step_has_pin()) return 0;
+  return hook(
+      "task_init", [&] { prepare_step_task(host, state()); }, report_task);
+}
+
+EXPORTED int slurm_spank_exit(spank_t /*handle*/, int /*argc*/, char** /*argv*/) {
+  return hook("exit", [&] { state().port.reset(); });
+}

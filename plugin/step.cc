@@ -1,0 +1,192 @@
+#include "plugin/step.h"
+
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/base/variables.h"
+#include "launcher/prepare/prepare.h"
+#include "launcher/rendezvous/addresses.h"
+#include "launcher/rendezvous/offer.h"
+#include "pinstep_config.h"
+#include "plugin/devices.h"
+#include "plugin/failure.h"
+#include "plugin/site.h"
+
+namespace pinstep {
+namespace {
+
+// ---- user_init
+
+// The port this step derives, if it is for this slurmstepd to hold. Errors are the tasks' to find again.
+std::optional<std::uint16_t> port_to_hold(const Host& host, const State& state) {
+  const Environment environment = forget_rendezvous(host.step_environment());
+  const auto pin = Pin::parse(environment.get(variable::kPin).value_or(""));
+  const auto place = read_step_place(environment, Moment::before_tasks, host.step_number());
+  if (!pin || !place || place->id.kind != StepId::Kind::tasks) return std::nullopt;
+  if (place->master_node != place->node) return std::nullopt;
+  // Two components of a heterogeneous step may share the node; only one can hold the port.
+  if (place->master_component && place->master_component != host.job_id()) return std::nullopt;
+  const Shape shape = effective_shape(pin->shape, host.step_argv());
+  if (shape == Shape::none) return std::nullopt;
+  const auto endpoint =
+      choose_endpoint(environment, *place, shape, Offer::parse(environment.get(variable::kOffer).value_or("")),
+                      state.site.settings.address);
+  if (!endpoint || endpoint->source != PortSource::derived) return std::nullopt;
+  return endpoint->port;
+}
+
+// ---- task_init
+
+std::string own_bin(const Settings& settings) {
+  if (settings.pinstep.empty()) return PINSTEP_BINDIR;
+  return settings.pinstep.substr(0, settings.pinstep.rfind('/'));
+}
+
+Policies policies_in_force(const Pin& pin, const SiteSettings& site) {
+  Settings settings = site.settings;
+  settings.policies = pin.policies;
+  for (const Assignment& enforced : site.enforced) (void)assign(settings, enforced, SetBy::site);
+  return settings.policies;
+}
+
+Arrival arrival_of(const StepFacts& facts, const Environment& environment) {
+  if (facts.place.id.kind != StepId::Kind::tasks) return Arrival::entry;
+  const auto offer = Offer::parse(environment.get(variable::kOffer).value_or(""));
+  return offer && offer->entry ? Arrival::entry : Arrival::inside;
+}
+
+// scancel wants every component of a heterogeneous step by its own job id.
+std::vector<std::string> step_ids(const StepId& id, const Environment& environment) {
+  const auto size = parse_number<std::uint32_t>(environment.get("SLURM_HET_SIZE").value_or(""));
+  if (!size || *size > 1024) return {id.text()};
+  std::vector<std::string> ids;
+  for (std::uint32_t i = 0; i < *size; ++i) {
+    const auto job = environment.get("SLURM_JOB_ID_HET_GROUP_" + std::to_string(i));
+    if (const auto number = parse_number<std::uint32_t>(job.value_or("")))
+      ids.push_back(StepId{*number, id.kind, id.number}.text());
+  }
+  return ids;
+}
+
+TaskEnd task_end(const StepFacts& facts, const Environment& environment, const Settings& settings) {
+  return {facts, settings.scancel.empty() ? SLURM_BINDIR "/scancel" : settings.scancel,
+          step_ids(facts.place.id, environment), environment};
+}
+
+// A login shell runs /etc/profile, which sets PATH anew in most distributions. The steps are right all the
+// same; the script's own commands are not, and nothing but the script can help that.
+bool runs_in_login_shell(const std::vector<std::string>& argv) {
+  if (argv.empty()) return false;
+  const auto script = read_file(argv[0], 16 << 20);
+  if (!script || !script->text.starts_with("#!")) return false;
+  const std::string line = script->text.substr(0, script->text.find('\n'));
+  const std::vector<std::string_view> words = split(line, ' ');
+  for (const std::string_view word : std::vector<std::string_view>(words.begin() + 1, words.end()))
+    if (word == "--login" ||
+        (word.starts_with('-') && !word.starts_with("--") && word.find('l') != std::string_view::npos))
+      return true;
+  return false;
+}
+
+// Adds what only a batch script needs.
+void finish_batch(const Pin& pin, const std::vector<std::string>& argv, const std::string& bin,
+                  PreparedTask& task) {
+  // Inherited by every srun of the script; an explicit --gpu-bind still wins (design fact 10).
+  if (pin.gpu_share && !task.environment.has("SLURM_GPU_BIND") && devices_are_constrained(task.environment))
+    task.environment.set("SLURM_GPU_BIND", "none");
+  if (runs_in_login_shell(argv))
+    task.warnings.push_back(
+        "this script runs in a login shell, which may reset PATH for the script itself, not for its "
+        "steps; put this line into it: eval \"$(" +
+        bin + "/pinstep activate)\"");
+}
+
+// An exception must not leave the step's other tasks waiting: it ends the task like any error of this node.
+Result<PreparedTask> prepare(const Host& host, const State& state, const Environment& environment,
+                             const StepFacts& facts, const Pin& pin) try {
+  SystemClock clock;
+  SystemNameService names;
+  TaskRequest request;
+  request.environment = environment;
+  request.facts = facts;
+  request.pin = pin;
+  request.pin.policies = policies_in_force(pin, state.site);
+  request.argv = host.step_argv();
+  request.arrival = arrival_of(facts, environment);
+  request.trust = {::getuid(), state.site.settings.trusted_uids};
+  request.own_bin = own_bin(state.site.settings);
+  request.address_pattern = state.site.settings.address;
+  request.enoent_wait = state.site.settings.enoent_wait;
+  auto task = prepare_task(request, clock, facts.local_rank == 0 ? &names : nullptr);
+  if (task && facts.place.id.kind == StepId::Kind::batch)
+    finish_batch(pin, request.argv, request.own_bin, *task);
+  return task;
+} catch (const std::exception& error) {
+  return fail(ErrorKind::os, std::string("internal error: ") + error.what());
+}
+
+Result<void> hand_over(Host& host, const Environment& before, const Environment& after) {
+  for (const Edit& edit : diff(before, after)) {
+    const auto done =
+        edit.op == EditOp::set ? host.set_in_task(edit.name, edit.value) : host.unset_in_task(edit.name);
+    if (!done) return done;
+  }
+  return {};
+}
+
+Error too_slow(const Settings& settings, const Pin& pin) {
+  const auto pinned = pin.prefix_for(own_platform());
+  return {ErrorKind::timed_out,
+          "preparing the task took longer than " + std::to_string(settings.task_timeout.count()) + " s",
+          pinned ? "does the file system of '" + pinned->prefix + "' answer?" : ""};
+}
+
+}  // namespace
+
+void open_step(const Host& host, State& state) {
+  load_site(state);
+  for (const Error& error : state.site.errors) host.log("pinstep: " + one_line(error));
+}
+
+void hold_step_port(const Host& host, State& state) {
+  if (state.switched_off) return;
+  const auto number = port_to_hold(host, state);
+  if (!number) return;
+  auto port = hold_port(*number);
+  if (port) {
+    state.port = std::move(*port);
+    return;
+  }
+  state.deferred_error = port.error();
+  state.deferred_error->hint = "run the step again, or set MASTER_PORT to a free port";
+}
+
+void prepare_step_task(Host& host, const State& state) {
+  const Environment environment = host.step_environment();
+  if (state.switched_off) return;
+  ::prctl(PR_SET_NAME, "pinstep");
+
+  const auto facts = read_step_facts(environment, host.step_number());
+  if (!facts) end_task(facts.error(), task_end({}, environment, state.site.settings));
+  const TaskEnd end = task_end(*facts, environment, state.site.settings);
+  const auto pin = Pin::parse(environment.get(variable::kPin).value_or(""));
+  if (!pin) end_task(pin.error(), end);
+  if (state.deferred_error) end_task(*state.deferred_error, end);
+
+  std::function<void()> on_expiry;
+  if (facts->local_rank == 0) on_expiry = [&] { end_task(too_slow(state.site.settings, *pin), end); };
+  const auto task = [&] {
+    const Deadline deadline(state.site.settings.task_timeout, std::move(on_expiry));
+    return prepare(host, state, environment, *facts, *pin);
+  }();
+  if (!task) end_task(task.error(), end);
+  if (const auto done = hand_over(host, environment, task->environment); !done) end_task(done.error(), end);
+  if (facts->local_rank != 0) return;
+  for (const std::string& warning : task->warnings)
+    write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
+}
+
+}  // namespace pinstep

@@ -1,0 +1,197 @@
+#include "plugin/submit.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/process.h"
+#include "envtools/base/text.h"
+#include "envtools/base/variables.h"
+#include "envtools/pin/pin.h"
+#include "launcher/rendezvous/addresses.h"
+#include "launcher/rendezvous/offer.h"
+#include "launcher/rendezvous/rendezvous.h"
+#include "pinstep_config.h"
+#include "plugin/site.h"
+
+namespace pinstep {
+namespace {
+
+// `pinstep resolve` has said what is wrong on standard error itself.
+constexpr std::string_view kAlreadySaid;
+
+void say(std::string_view line) { write_message(STDERR_FILENO, "pinstep: " + std::string(line) + "\n"); }
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  ::gethostname(name, sizeof name - 1);
+  const std::string_view full = name;
+  return std::string(full.substr(0, full.find('.')));
+}
+
+// ---- resolving
+
+std::string resolver(const State& state) {
+  return state.site.settings.pinstep.empty() ? PINSTEP_BINDIR "/pinstep" : state.site.settings.pinstep;
+}
+
+Result<std::string> resolve_in_child(const State& state, const Submission& submission,
+                                     const Environment& environment) {
+  Command command{{resolver(state), "resolve"}, environment};
+  for (const std::string& argument : state.arguments) command.argv.push_back("--site=" + argument);
+  if (submission.gpu_share) command.argv.push_back("--gpu-share");
+  command.argv.insert(command.argv.end(), {"--", submission.spec});
+
+  const auto result = run(command, Pin::kSizeLimit + 1);
+  if (!result) {
+    Error error = result.error();
+    error.hint = "the plugin calls this program to resolve --env-spec; a site sets another path with 'pinstep'";
+    return tl::unexpected(error);
+  }
+  if (result->signal != 0)
+    return fail(ErrorKind::os,
+                "'" + command.argv[0] + " resolve' was ended by signal " + std::to_string(result->signal));
+  if (result->exit_code != 0) return fail(ErrorKind::invalid, std::string(kAlreadySaid));
+  return std::string(trim(result->output));
+}
+
+// ---- srun's offer
+
+std::string first_of_host_file(const Environment& environment) {
+  const auto path = environment.get("SLURM_HOSTFILE");
+  if (!path) return {};
+  const auto file = read_file(std::string(*path), 1 << 20);
+  if (!file) return {};
+  const std::string_view text = trim(file->text);
+  return std::string(text.substr(0, text.find_first_of(" \t\r\n,*")));
+}
+
+// A port that cannot be held is no reason to stop: the tasks then derive one.
+Offer make_offer(State& state, const Environment& environment) {
+  Offer offer;
+  offer.node = environment.get("SLURMD_NODENAME").value_or("");
+  if (offer.node.empty()) offer.node = host_name();
+  SystemNameService names;
+  offer.addresses = own_addresses(node_host_name(state.site.settings.address, offer.node), names);
+  if (auto port = hold_port(0)) {
+    offer.port = port->port;
+    state.port = std::move(*port);
+  }
+  offer.entry = !environment.has("SLURM_JOB_ID");
+  offer.first = first_of_host_file(environment);
+  return offer;
+}
+
+// ---- acting
+
+Result<Pin> kept_pin(const Environment& environment, const Submission& submission) {
+  auto pin = Pin::parse(environment.get(variable::kPin).value_or(""));
+  if (!pin) {
+    pin.error().hint = "unset " + std::string(variable::kPin) + ", or name an environment with --env-spec";
+    return pin;
+  }
+  pin->token = new_token();
+  pin->gpu_share = pin->gpu_share || submission.gpu_share;
+  return pin;
+}
+
+Result<std::string> pin_text(const State& state, const Submission& submission, const Environment& environment,
+                             Context context) {
+  if (submission.act == Submission::Act::resolve) return resolve_in_child(state, submission, environment);
+  if (context == Context::srun) return std::string(*environment.get(variable::kPin));
+  const auto pin = kept_pin(environment, submission);
+  if (!pin) return tl::unexpected(pin.error());
+  say("the job inherits the environment '" + pin->prefixes.front().prefix + "'; --env-spec=none drops it");
+  return pin->text();
+}
+
+Result<void> act_on(Host& host, State& state, const Submission& submission) {
+  Environment environment = process_environment();
+  const Context context = host.context();
+  const bool acts = submission.act == Submission::Act::keep || submission.act == Submission::Act::resolve;
+  if (!acts) {
+    // Another srun's offer must not pass for one of this srun, which makes none.
+    environment.unset(variable::kOffer);
+    if (submission.act == Submission::Act::drop) {
+      environment = leave(forget_rendezvous(std::move(environment)));
+      environment.unset(variable::kPin);
+      if (context == Context::allocator) host.unset_for_job(variable::kPinJobControl);
+    }
+    replace_process_environment(environment);
+    return {};
+  }
+
+  const auto text = pin_text(state, submission, environment, context);
+  if (!text) return tl::unexpected(text.error());
+  environment.set(variable::kPin, *text);
+  if (context == Context::srun) {
+    environment.set(variable::kOffer, make_offer(state, environment).text());
+  } else {
+    environment.unset(variable::kOffer);
+    if (const auto done = host.set_for_job(variable::kPinJobControl, *text); !done) return done;
+  }
+  replace_process_environment(environment);
+  return {};
+}
+
+}  // namespace
+
+Result<Submission> decide(const State& state, const Environment& environment, Context context) {
+  const bool is_typed = state.env_spec.is_typed(environment, kEnvSpecOption);
+  const bool has_pin = environment.has(variable::kPin);
+  const std::string spec = state.env_spec.value().value_or("");
+
+  Submission submission;
+  submission.gpu_share = state.gpu_share.value().has_value();
+  if (has_pin && !is_typed)
+    submission.act = Submission::Act::keep;
+  else if (spec == "none")
+    submission.act = Submission::Act::drop;
+  else if (state.env_spec.value())
+    submission.act = Submission::Act::resolve;
+  if (submission.act == Submission::Act::resolve) submission.spec = spec;
+
+  if (!state.gpu_share.is_typed(environment, kGpuShareOption)) return submission;
+  if (context == Context::srun)
+    return fail(ErrorKind::usage, "--env-gpu-share acts on the steps of a batch job, not on srun's own",
+                "give it to sbatch, or give srun --gpu-bind=none");
+  if (submission.act == Submission::Act::nothing || submission.act == Submission::Act::drop)
+    return fail(ErrorKind::usage, "--env-gpu-share needs an environment", "add --env-spec");
+  return submission;
+}
+
+Result<void> submit(Host& host, State& state) {
+  if (state.submitted_spec) {
+    if (*state.submitted_spec == state.env_spec.value()) return {};
+    return fail(ErrorKind::conflict,
+                "components of a heterogeneous job cannot have different environments: --env-spec=" +
+                    state.submitted_spec->value_or("(none given)") +
+                    " and --env-spec=" + state.env_spec.value().value_or("(none given)"),
+                "give one --env-spec for all, or submit two jobs");
+  }
+  state.submitted_spec = state.env_spec.value();
+
+  const auto submission = decide(state, process_environment(), host.context());
+  if (!submission) return tl::unexpected(submission.error());
+  if (submission->act == Submission::Act::nothing && !process_environment().has(variable::kOffer)) return {};
+  load_site(state);
+  if (state.switched_off) {
+    if (submission->act != Submission::Act::resolve) return {};
+    return fail(ErrorKind::refused, std::string("pinstep is switched off on this host by ") + kDisableFile,
+                "ask the site's administrators, or submit without --env-spec");
+  }
+  return act_on(host, state, *submission);
+}
+
+void refuse(const Error& error) {
+  if (error.cause != kAlreadySaid) {
+    say("error: " + error.cause);
+    if (!error.hint.empty()) say("hint: " + error.hint);
+  }
+  std::exit(1);
+}
+
+}  // namespace pinstep
