@@ -27,6 +27,8 @@ bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+bool is_printable(char c) { return c >= 0x20 && c < 0x7f; }
+
 bool is_absolute(std::string_view path) {
   return path.starts_with('/') && path.find('\0') == std::string_view::npos;
 }
@@ -51,7 +53,9 @@ class FieldReader {
   explicit FieldReader(std::string_view text) : fields_(split(text, ';')) {}
 
   bool next_is(std::string_view name) const {
-    return next_ < fields_.size() && fields_[next_].substr(0, fields_[next_].find('=')) == name;
+    if (next_ >= fields_.size()) return false;
+    const auto halves = split_once(fields_[next_], '=');
+    return halves && halves->before == name;
   }
 
   // The value of the next field, which must have this name; stays empty from the first failure on.
@@ -60,8 +64,9 @@ class FieldReader {
     return fields_[next_++].substr(name.size() + 1);
   }
   std::string text(std::string_view name) {
-    auto decoded = percent_decode(raw(name));
-    if (!decoded) refuse(name);
+    const std::string_view value = raw(name);
+    auto decoded = percent_decode(value);
+    if (!decoded || value.find(' ') != std::string_view::npos) refuse(name);
     return decoded.value_or("");
   }
   std::vector<std::string> words(std::string_view name) {
@@ -165,6 +170,9 @@ Result<Pin> Pin::parse(std::string_view text) {
     return fail(ErrorKind::invalid, "the job's pin is longer than " + std::to_string(kSizeLimit) + " bytes",
                 "submit the job again");
   if (const auto schema = check_schema(text); !schema) return tl::unexpected(schema.error());
+  if (!std::all_of(text.begin(), text.end(), is_printable))
+    return fail(ErrorKind::invalid, "the job's pin holds bytes that are not printable ASCII",
+                "submit the job again");
 
   Pin pin;
   FieldReader reader(text);
