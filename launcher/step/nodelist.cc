@@ -19,7 +19,7 @@ struct Part {
   std::vector<Range> ranges;
 };
 
-constexpr std::uint64_t kMaxNumber = 1'000'000'000;  // a longer range is a typing error, not a cluster
+constexpr std::uint64_t kMaxNumber = 1'000'000'000'000'000'000;  // counting to it cannot overflow
 
 std::string padded(std::uint64_t number, std::size_t width) {
   std::string digits = std::to_string(number);
