@@ -9,7 +9,7 @@
 #include "envtools/base/variables.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/addresses.h"
-#include "launcher/rendezvous/offer.h"
+#include "launcher/step/offer.h"
 #include "pinstep_config.h"
 #include "plugin/devices.h"
 #include "plugin/failure.h"
@@ -120,7 +120,7 @@ Result<PreparedTask> prepare(const Host& host, const State& state, const Environ
   request.own_bin = own_bin(state.site.settings);
   request.address_pattern = state.site.settings.address;
   request.enoent_wait = state.site.settings.enoent_wait;
-  auto task = prepare_task(request, clock, facts.local_rank == 0 ? &names : nullptr);
+  auto task = prepare_task(request, clock, &names);
   if (task && facts.place.id.kind == StepId::Kind::batch)
     finish_batch(pin, request.argv, request.own_bin, *task);
   return task;
@@ -184,7 +184,6 @@ void prepare_step_task(Host& host, const State& state) {
   }();
   if (!task) end_task(task.error(), end);
   if (const auto done = hand_over(host, environment, task->environment); !done) end_task(done.error(), end);
-  if (facts->local_rank != 0) return;
   for (const std::string& warning : task->warnings)
     write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
 }

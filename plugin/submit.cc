@@ -12,8 +12,8 @@
 #include "envtools/base/variables.h"
 #include "envtools/pin/pin.h"
 #include "launcher/rendezvous/addresses.h"
-#include "launcher/rendezvous/offer.h"
 #include "launcher/rendezvous/rendezvous.h"
+#include "launcher/step/offer.h"
 #include "pinstep_config.h"
 #include "plugin/site.h"
 

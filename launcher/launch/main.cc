@@ -96,9 +96,8 @@ int launch(const LaunchOptions& options) {
   const auto task = *pin ? prepare_task(request, clock, nullptr) : prepare_rendezvous(request, nullptr);
   if (!task) return end(task.error(), *facts);
   if (const auto held = hold_for_program(*task, *facts); !held) return end(held.error(), *facts);
-  if (facts->local_rank == 0)
-    for (const std::string& warning : task->warnings)
-      write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
+  for (const std::string& warning : task->warnings)
+    write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
   return run_program(options, task->environment);
 }
 

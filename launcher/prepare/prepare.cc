@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "envtools/base/variables.h"
-#include "launcher/rendezvous/offer.h"
+#include "launcher/step/offer.h"
 
 namespace pinstep {
 namespace {
@@ -12,8 +12,10 @@ namespace {
 constexpr Clock::Milliseconds kOthersWait{2000};
 
 // Warns where this node cannot reach the master node by its name; the program would only hang.
-void check_name(const Endpoint& endpoint, const StepPlace& place, NameService* names,
+void check_name(const Endpoint& endpoint, const StepFacts& facts, NameService* names,
                 std::vector<std::string>& warnings) {
+  const StepPlace& place = facts.place;
+  if (facts.local_rank != 0) return;
   if (names == nullptr || !endpoint.address_is_name || place.master_node == place.node) return;
   const auto addresses = names->addresses(*endpoint.address);
   const std::string name = "'" + *endpoint.address + "', the name of rank 0's node,";
@@ -41,8 +43,8 @@ Result<void> add_rendezvous(const TaskRequest& request, NameService* names, Prep
   task.environment.set(variable::kStepSet, set_record(facts.place.id, *variables));
   task.port_source = endpoint->source;
   task.port = endpoint->port;
-  check_name(*endpoint, facts.place, names, task.warnings);
-  if (!endpoint->address)
+  check_name(*endpoint, facts, names, task.warnings);
+  if (!endpoint->address && facts.rank == 0)
     task.warnings.push_back(
         "no task can know rank 0's node in this distribution, so MASTER_ADDR is not set (use --mpi=pmix, "
         "or SLURM_HOSTFILE instead of --nodelist)");
@@ -54,8 +56,13 @@ Result<void> add_rendezvous(const TaskRequest& request, NameService* names, Prep
 Result<PreparedTask> prepare_task(const TaskRequest& request, Clock& clock, NameService* names) {
   const auto pinned = request.pin.prefix_for(own_platform());
   if (!pinned) return tl::unexpected(pinned.error());
-  const auto activation = load_activation(pinned->prefix, request.trust, clock, request.enoent_wait);
-  if (!activation) return tl::unexpected(activation.error());
+  auto activation = load_activation(pinned->prefix, request.trust, clock, request.enoent_wait);
+  if (!activation) {
+    // It was there when the job was submitted.
+    if (activation.error().kind == ErrorKind::not_found)
+      activation.error().hint = "does this node see the file system it is on, and is it still there?";
+    return tl::unexpected(activation.error());
+  }
   if (activation->id() != pinned->id && request.pin.kind == Pin::Kind::store)
     return fail(ErrorKind::corrupt, "'" + pinned->prefix + "' holds another environment than the job's",
                 "build it again");

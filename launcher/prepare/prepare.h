@@ -35,7 +35,7 @@ struct PreparedTask {
   Shape shape = Shape::none;  // that the step has; none: no rendezvous variables
   PortSource port_source = PortSource::derived;
   std::uint16_t port = 0;
-  std::vector<std::string> warnings;  // for one task per node to print
+  std::vector<std::string> warnings;  // for this task to print
 };
 
 // `names` finds out whether this node can reach rank 0's node by name, which only gives a warning;

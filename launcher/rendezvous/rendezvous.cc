@@ -130,8 +130,7 @@ std::uint16_t derived_port(const StepId& id) {
 Result<Endpoint> choose_endpoint(const Environment& environment, const StepPlace& place, Shape shape,
                                  const std::optional<Offer>& offer, std::string_view address_pattern) {
   const EndpointNames names = endpoint_names(shape);
-  std::optional<std::string> master = place.master_node;
-  if (!master && offer && !offer->first.empty()) master = offer->first;
+  const std::optional<std::string>& master = place.master_node;
   const bool offer_is_masters = offer && master && offer->node == *master;
 
   Endpoint endpoint;

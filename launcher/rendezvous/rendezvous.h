@@ -14,7 +14,7 @@
 #include "envtools/base/environment.h"
 #include "envtools/base/error.h"
 #include "envtools/pin/pin.h"
-#include "launcher/rendezvous/offer.h"
+#include "launcher/step/offer.h"
 #include "launcher/step/step.h"
 
 namespace pinstep {

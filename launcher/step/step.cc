@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "envtools/base/text.h"
+#include "envtools/base/variables.h"
 #include "launcher/step/nodelist.h"
+#include "launcher/step/offer.h"
 
 namespace pinstep {
 namespace {
@@ -66,6 +68,13 @@ std::optional<Component> first_component(const Environment& environment, std::st
   return std::nullopt;
 }
 
+// The host file's first node, which srun has read.
+std::optional<std::string> first_of_host_file(const Environment& environment) {
+  const auto offer = Offer::parse(environment.get(variable::kOffer).value_or(""));
+  if (!offer || offer->first.empty()) return std::nullopt;
+  return offer->first;
+}
+
 void find_master(const Environment& environment, Moment moment, StepPlace& place) {
   const std::string_view nodes = environment.get("SLURM_STEP_NODELIST").value_or("");
   const auto component = first_component(environment, nodes);
@@ -83,6 +92,7 @@ void find_master(const Environment& environment, Moment moment, StepPlace& place
     if (const auto index = first_node_of_mapping(environment.get("SLURM_PMIX_MAPPING_SERV").value_or("")))
       place.master_node = nth_node(nodes, *index);
   if (!place.master_node && component && !is_arbitrary) place.master_node = component->first_node;
+  if (!place.master_node && !component) place.master_node = first_of_host_file(environment);
 }
 
 // ---- one task

@@ -1,4 +1,4 @@
-#include "launcher/rendezvous/offer.h"
+#include "launcher/step/offer.h"
 
 #include "envtools/base/text.h"
 
