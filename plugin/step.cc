@@ -78,10 +78,11 @@ TaskEnd task_end(const StepFacts& facts, const Environment& environment, const S
 
 // A login shell runs /etc/profile, which sets PATH anew in most distributions. The steps are right all the
 // same; the script's own commands are not, and nothing but the script can help that.
-bool runs_in_login_shell(const std::vector<std::string>& argv) {
+bool needs_activate_line(const std::vector<std::string>& argv) {
   if (argv.empty()) return false;
   const auto script = read_file(argv[0], 16 << 20);
   if (!script || !script->text.starts_with("#!")) return false;
+  if (script->text.find("pinstep activate") != std::string::npos) return false;
   const std::string line = script->text.substr(0, script->text.find('\n'));
   const std::vector<std::string_view> words = split(line, ' ');
   for (const std::string_view word : std::vector<std::string_view>(words.begin() + 1, words.end()))
@@ -97,7 +98,7 @@ void finish_batch(const Pin& pin, const std::vector<std::string>& argv, const st
   // Inherited by every srun of the script; an explicit --gpu-bind still wins (design fact 10).
   if (pin.gpu_share && !task.environment.has("SLURM_GPU_BIND") && devices_are_constrained(task.environment))
     task.environment.set("SLURM_GPU_BIND", "none");
-  if (runs_in_login_shell(argv))
+  if (needs_activate_line(argv))
     task.warnings.push_back(
         "this script runs in a login shell, which may reset PATH for the script itself, not for its "
         "steps; put this line into it: eval \"$(" +
