@@ -15,6 +15,7 @@
 #                starts no service; without root changes nothing and lists what is missing
 #   deps-slurm   make a second Slurm under build/slurm-24.11, for the tests of other series
 #   format       clang-format the sources;  lint: say what format, man pages and URLs need
+#   help         print this
 #
 # Variables, on the command line (what configure found can be overridden too, see config.mk)
 #   V=1          show commands
@@ -45,7 +46,7 @@ plugindir = $(libdir)/pinstep
 all:
 
 # These work on a machine that has nothing yet: they do not configure.
-UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-slurm format lint
+UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-slurm format help lint
 
 configure: configure.ac
 	@command -v autoconf >/dev/null || { echo "autoconf is missing: 'make deps' installs or lists what is needed"; exit 1; }
@@ -113,13 +114,14 @@ UNIT_SRC    = $(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc)
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
 FUZZ_SRC    = $(wildcard tests/fuzz/*.cc)
 PROGRAM_SRC = $(wildcard tests/programs/*.cc tests/programs/*.c)
-PMIX_SRC    = $(wildcard contrib/minicluster/check/pmix_*.c contrib/minicluster/check/pmix_*.cc)
-MPI_SRC     = $(wildcard contrib/minicluster/check/mpi_*.c contrib/minicluster/check/mpi_*.cc)
+PMIX_SRC    = $(wildcard contrib/minicluster/check/pmix_*.c)
+MPI_SRC     = $(wildcard contrib/minicluster/check/*_mpi.c)
 
 object        = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 faults_object = $(patsubst %,$(BUILD)/obj-faults/%.o,$(basename $1))
 series_object = $(patsubst %,$(BUILD)/obj-series/%.o,$(basename $1))
 fuzz_object   = $(patsubst %,$(BUILD)/obj-fuzz/%.o,$(basename $1))
+program       = $(patsubst %,$(BUILD)/tests/%,$(notdir $(basename $1)))
 
 # ---- What is built of them
 
@@ -127,14 +129,13 @@ fuzz_object   = $(patsubst %,$(BUILD)/obj-fuzz/%.o,$(basename $1))
 SERIES_ROOT = build/slurm-24.11
 
 LIB      = $(BUILD)/lib/libpinstep.a
-PROGRAMS = $(if $(CLI_SRC),$(BUILD)/bin/pinstep) $(if $(LAUNCH_SRC),$(BUILD)/bin/pinstep-launch)
+PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
 PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
 
 TEST_PLUGINS  = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so \
 	$(if $(wildcard $(SERIES_ROOT)/usr/include/slurm/spank.h),$(BUILD)/tests/pinstep-series.so))
 UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
-TEST_PROGRAMS = $(addprefix $(BUILD)/tests/,$(notdir $(basename \
-	$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICXX),$(MPI_SRC)))))
+TEST_PROGRAMS = $(call program,$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICC),$(MPI_SRC)))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
 all: $(PROGRAMS) $(PLUGIN)
@@ -159,7 +160,7 @@ record = @mkdir -p $(@D); echo '$(subst ','\'',$1)' >$@+; $(replace_if_changed)
 FORCE:
 
 $(BUILD)/compile-flags: FORCE
-	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) | $(SLURM_CPPFLAGS) | $(PMIX_CPPFLAGS) | $(MPICC) $(MPICXX) | $(FUZZ_CXX))
+	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) | $(SLURM_CPPFLAGS) | $(PMIX_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
 
 $(BUILD)/link-flags: FORCE
 	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
@@ -194,7 +195,6 @@ $(BUILD)/obj-fuzz/%.o: %.cc $(made_first)
 $(call object,$(SLURM_SRC)) $(call faults_object,$(SLURM_SRC)): private INCLUDES += $(SLURM_CPPFLAGS)
 $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
 $(call object,$(MPI_SRC)): private CC = $(MPICC)
-$(call object,$(MPI_SRC)): private CXX = $(MPICXX)
 
 $(LIB): $(call object,$(LIB_SRC)) $(BUILD)/link-flags
 	$(call quiet,AR)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
@@ -204,14 +204,14 @@ how = -pie
 $(BUILD)/bin/pinstep-launch: private how = $(or $(STATIC),-pie)
 $(BUILD)/tests/%-static:     private how = $(or $(STATIC),-pie)
 $(BUILD)/tests/unit:         private needs = $(GTEST_LIBS)
-$(BUILD)/tests/pmix_%:       private needs = $(PMIX_LIBS)
-$(BUILD)/tests/mpi_%:        private CXX = $(MPICXX)
+$(call program,$(PMIX_SRC)): private needs = $(PMIX_LIBS)
+$(call program,$(MPI_SRC)):  private CXX = $(MPICC)
 
 $(BUILD)/bin/pinstep:        $(call object,$(CLI_SRC))
 $(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
 $(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC))
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
-	$(eval $(BUILD)/tests/$(notdir $(basename $(source))): $(call object,$(source))))
+	$(eval $(call program,$(source)): $(call object,$(source))))
 
 $(PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(how) $(link) -o $@ $(filter %.o,$^) $(LIB) $(needs) $(LIBS)
@@ -259,7 +259,7 @@ check check-full bench fuzz:
 INSTALLED = \
 	$(PROGRAMS:%=%:$(bindir)) \
 	$(PLUGIN:%=%:$(plugindir)) \
-	$(patsubst %,%:$(datadir)/pinstep/slurm,$(wildcard contrib/slurm/*)) \
+	$(if $(WITH_PLUGIN),$(patsubst %,%:$(datadir)/pinstep/slurm,$(wildcard contrib/slurm/*))) \
 	$(foreach page,$(wildcard man/*.[1-8]),$(page):$(mandir)/man$(subst .,,$(suffix $(page))))
 OUR_DIRECTORIES = $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
 
@@ -301,6 +301,9 @@ deps-slurm:
 
 # ---- Source care
 
+help:
+	@sed -n -e '/^#/!q' -e 's/^# \{0,1\}//p' Makefile
+
 # Other versions format otherwise.
 CLANG_FORMAT = clang-format-14
 FORMATTED = git ls-files '*.cc' '*.h' '*.c'
@@ -316,4 +319,4 @@ lint:
 	$(Q)! git grep -nIoE 'https?://[A-Za-z0-9.-]+' | grep -vE '(//|\.)($(URL_HOSTS))$$'
 
 .PHONY: FORCE all tests fuzzers check check-full fuzz bench install uninstall dist clean distclean \
-	deps deps-slurm format lint
+	deps deps-slurm format help lint
