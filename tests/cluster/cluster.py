@@ -54,24 +54,36 @@ def minicluster(*arguments, timeout=TIMEOUT, **options):
     return Result(argv, done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
-def options_of(profile="plain", *, nodes=None, plugin=None, plugin_args="", binds=(), more=()):
-    """Arguments of `minicluster up`. `more` are given as they are."""
-    arguments = ["--profile", profile, *more]
-    if nodes:
-        arguments += ["--nodes", nodes]
-    if plugin:
-        arguments += ["--plugin", plugin]
-    if plugin_args:
-        arguments += ["--plugin-args", plugin_args]
-    for bind in binds:
-        arguments += ["--bind", bind]
-    return tuple(map(str, arguments))
+@dataclass(frozen=True)
+class Wanted:
+    """What cluster a test wants. With `plugin`, pinstep is installed in all nodes and stands in their
+    plugstack.conf as far as the profile has it so; `more` are options of `minicluster up` as they are."""
+    profile: str = "plain"
+    nodes: int = 0              # 0: what the profile has
+    plugin: bool = False
+    installed: bool = False     # the programs without the plugin
+    plugin_args: str = ""
+    more: tuple = ()
+
+    def arguments(self, stage):
+        """The options of `minicluster up`; `stage()` is asked only if something of it is wanted."""
+        arguments = ["--profile", self.profile, *map(str, self.more)]
+        if self.nodes:
+            arguments += ["--nodes", str(self.nodes)]
+        if self.plugin or self.installed:
+            for bind in stage().binds():
+                arguments += ["--bind", bind]
+        if self.plugin:
+            arguments += ["--plugin", stage().plugin]
+            if self.plugin_args:
+                arguments += ["--plugin-args", self.plugin_args]
+        return arguments
 
 
 class Cluster:
-    def __init__(self, directory, options):
+    def __init__(self, directory, arguments):
         self.directory = Path(directory)
-        minicluster("up", "--dir", directory, *options).ok()
+        minicluster("up", "--dir", directory, *arguments).ok()
         self.settings = self._settings()
         self.nodes = self.settings["MINICLUSTER_NODES"].split()
         self.addresses = self.settings["MINICLUSTER_ADDRESSES"].split()
@@ -178,6 +190,15 @@ class Cluster:
     def recorder(self, user="alice"):
         """Where tasks can leave their environments; see recorder.py."""
         return Recorder(self, f"/home/{user}/{self.new_name('record')}", user)
+
+    def site_file(self, name, text, nodes=None):
+        """Writes /etc/pinstep/NAME on nodes (short names; all by default). None removes it."""
+        for directory in (self.directory / "nodes").iterdir():
+            if nodes is None or directory.name in nodes:
+                path = directory / "pinstep" / name
+                path.unlink(missing_ok=True)
+                if text is not None:
+                    path.write_text(text)
 
     # -- looking --
 

@@ -1,9 +1,10 @@
 """Fixtures of the cluster tests.
 
-A file says which cluster it wants, CLUSTER = options_of("cgroup", …); files of a suite that want the same
-one share it. After each test no node may be drained or down.
+A file says which cluster it wants, CLUSTER = Wanted("cgroup", …); files of a suite that want the same one
+share it. After each test no node may be drained or down.
 """
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
 
 import reasons                                      # noqa: E402
 from cluster import BUILD, Cluster, minicluster     # noqa: E402
+from stage import Stage                             # noqa: E402
 
 
 def pytest_runtest_setup(item):
@@ -30,6 +32,12 @@ def work(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def stage(work):
+    """stage(): pinstep as `make install` installs it; made when it is first asked for."""
+    return functools.cache(lambda: Stage(work / "stage"))
+
+
+@pytest.fixture(scope="session")
 def shared_clusters(work):
     clusters = {}
     yield clusters
@@ -38,12 +46,13 @@ def shared_clusters(work):
 
 
 @pytest.fixture(scope="module")
-def cluster(request, work, shared_clusters):
+def cluster(request, work, stage, shared_clusters):
     """The cluster of this file."""
-    options = request.module.CLUSTER
-    if options not in shared_clusters:
-        shared_clusters[options] = Cluster(work / f"cluster{len(shared_clusters)}", options)
-    return shared_clusters[options]
+    wanted = request.module.CLUSTER
+    if wanted not in shared_clusters:
+        directory = work / f"cluster{len(shared_clusters)}"
+        shared_clusters[wanted] = Cluster(directory, wanted.arguments(stage))
+    return shared_clusters[wanted]
 
 
 @pytest.fixture(autouse=True)
@@ -59,12 +68,13 @@ def no_disturbed_node(request):
 
 
 @pytest.fixture
-def own_cluster(request, work):
-    """own_cluster(*options): one more cluster, gone after the test."""
+def own_cluster(request, work, stage):
+    """own_cluster(Wanted(…)): one more cluster, gone after the test."""
     clusters = []
 
-    def start(*options):
-        clusters.append(Cluster(work / f"{request.node.originalname}{len(clusters)}", options))
+    def start(wanted):
+        directory = work / f"{request.node.originalname}{len(clusters)}"
+        clusters.append(Cluster(directory, wanted.arguments(stage)))
         return clusters[-1]
 
     yield start

@@ -9,9 +9,9 @@ import time
 import pytest
 
 import footprint
-from cluster import BUILD, MINICLUSTER, minicluster, options_of, wait_until
+from cluster import BUILD, MINICLUSTER, minicluster, Wanted, wait_until
 
-CLUSTER = options_of("plain")
+CLUSTER = Wanted("plain")
 
 
 def test_deliberate_failure_is_seen(cluster):
@@ -98,7 +98,7 @@ def test_exec_passes_on_input_output_and_exit_codes(cluster):
 
 
 def test_two_clusters_side_by_side(cluster, own_cluster):
-    other = own_cluster(*options_of("plain"))
+    other = own_cluster(Wanted("plain"))
     scripts = "srun hostname; until test -e ~/go; do sleep 0.05; done"
     jobs = [one.sbatch(scripts, "-N2", "-n2") for one in (cluster, other)]
     for one, job in zip((cluster, other), jobs):
