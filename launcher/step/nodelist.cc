@@ -19,6 +19,7 @@ struct Part {
   std::vector<Range> ranges;
 };
 
+constexpr std::size_t kMaxParts = 64;  // Slurm knows five brackets; each costs a level of recursion
 constexpr std::uint64_t kMaxNumber = 1'000'000'000'000'000'000;  // counting to it cannot overflow
 
 std::string padded(std::uint64_t number, std::size_t width) {
@@ -50,6 +51,7 @@ std::optional<std::vector<Range>> parse_ranges(std::string_view text) {
 std::optional<std::vector<Part>> parse_element(std::string_view element) {
   std::vector<Part> parts;
   while (!element.empty()) {
+    if (parts.size() == kMaxParts) return std::nullopt;
     const std::size_t open = element.find('[');
     if (open != 0) {
       parts.push_back({element.substr(0, open), {}});

@@ -15,6 +15,9 @@ constexpr std::uint32_t kInteractiveStep = 0xfffffffa;
 constexpr std::uint32_t kBatchStep = 0xfffffffb;
 constexpr std::uint32_t kExternStep = 0xfffffffc;
 
+// More nodes than any cluster has. Lists are the user's to make up, and read by slurmstepd as root.
+constexpr std::size_t kMaxNodes = 100'000;
+
 using Number = std::optional<std::uint32_t>;
 
 Number number_of(const Environment& environment, std::string_view name) {
@@ -42,6 +45,7 @@ bool mapping_is_of_this_step(const Environment& environment, const StepId& id, M
 }
 
 std::optional<std::string> nth_node(std::string_view list, std::size_t index) {
+  if (index >= kMaxNodes) return std::nullopt;
   auto names = expand_node_list(list, index + 1);
   if (!names || names->size() <= index) return std::nullopt;
   return std::move((*names)[index]);
@@ -57,7 +61,7 @@ std::optional<Component> first_component(const Environment& environment, std::st
   const std::uint32_t size =
       std::min<std::uint32_t>(number_of(environment, "SLURM_HET_SIZE").value_or(0), 1024);
   if (size == 0) return std::nullopt;
-  const auto names = expand_node_list(step_nodes, SIZE_MAX);
+  const auto names = expand_node_list(step_nodes, kMaxNodes);
   for (std::uint32_t i = 0; names && i < size; ++i) {
     const std::string group = "_HET_GROUP_" + std::to_string(i);
     const Number job = number_of(environment, "SLURM_JOB_ID" + group);
@@ -107,7 +111,7 @@ Number rank_of(const Environment& environment, const StepId& id) {
 std::uint32_t node_rank_of(const Environment& environment, const StepPlace& place) {
   const std::uint32_t index = number_of(environment, "SLURM_NODEID").value_or(0);
   if (place.master_component || !place.master_node) return index;
-  const auto names = expand_node_list(environment.get("SLURM_STEP_NODELIST").value_or(""), SIZE_MAX);
+  const auto names = expand_node_list(environment.get("SLURM_STEP_NODELIST").value_or(""), kMaxNodes);
   if (!names) return index;
   const auto found = std::find(names->begin(), names->end(), *place.master_node);
   const auto master = static_cast<std::uint32_t>(found - names->begin());
@@ -207,7 +211,6 @@ Result<StepFacts> read_step_facts(const Environment& environment, Number step) {
 }
 
 Result<std::vector<std::uint32_t>> expand_tasks_per_node(std::string_view text) {
-  constexpr std::uint32_t kMaxNodes = 1'000'000;
   std::vector<std::uint32_t> counts;
   for (const std::string_view piece : split(text, ',')) {
     const auto halves = split_once(piece, '(');
@@ -218,7 +221,7 @@ Result<std::vector<std::uint32_t>> expand_tasks_per_node(std::string_view text) 
       times = is_closed ? parse_number<std::uint32_t>(halves->after.substr(1, halves->after.size() - 2))
                         : std::nullopt;
     }
-    if (!count || !times || *times > kMaxNodes)
+    if (!count || !times || *times > kMaxNodes - counts.size())
       return fail(ErrorKind::invalid, "'" + std::string(text) + "' is not a list of tasks per node");
     counts.insert(counts.end(), *times, *count);
   }

@@ -118,6 +118,12 @@ TEST(ExpandNodeList, DoesNotExpandWhatNobodyAskedFor) {
   EXPECT_THAT(expand_node_list("n[1-999999999]x[1-999999999]", 2), Holds(ElementsAre("n1x1", "n1x2")));
 }
 
+TEST(ExpandNodeList, RefusesMoreBracketsThanItCanStepThrough) {
+  std::string list;
+  for (int i = 0; i < 40'000; ++i) list += "[1]";
+  EXPECT_FALSE(expand_node_list(list, 1));
+}
+
 TEST(ExpandNodeList, RefusesAWrongEndEvenIfTheBeginningIsEnough) {
   EXPECT_THAT(expand_node_list("n1,n[2-", 1), FailsWith(ErrorKind::invalid, "'n1,n[2-' is not a node list"));
 }
