@@ -15,19 +15,22 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::string_view kActivateUsage = R"help(usage: eval "$(pinstep activate)" pinstep activate[--json]
+// clang-format takes the text of a literal with a delimiter for C++.
+// clang-format off
+constexpr std::string_view kActivateUsage =
+    R"help(usage: eval "$(pinstep activate)"
+       pinstep activate [--json]
 
-    Prints,
-                           as shell commands,
-                           what is missing in this shell of the environment that the job was submitted
-                               with.Needed only where a login shell(#! / bin / bash -
-                                                                    l) has reset PATH in a batch script; steps started by srun are right without it.
+Prints, as shell commands, what is missing in this shell of the environment that
+the job was submitted with. Needed only where a login shell (#!/bin/bash -l) has
+reset PATH in a batch script; steps started by srun are right without it.
 
   --json          print the edits as a list of objects
 
 Exit status: 0 printed, 1 the job has no environment or it cannot be read, 2 wrong
 usage.
 )help";
+// clang-format on
 
 // A shell can only set what it can name.
 bool is_shell_name(std::string_view name) {
