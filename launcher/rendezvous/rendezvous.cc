@@ -146,7 +146,9 @@ Result<Endpoint> choose_endpoint(const Environment& environment, const StepPlace
   if (const auto port = user_value(environment, names.port, "MASTER_PORT")) {
     const auto number = parse_number<std::uint16_t>(*port);
     if (!number || *number == 0)
-      return fail(ErrorKind::invalid, "MASTER_PORT=" + std::string(*port) + " is not a port",
+      return fail(ErrorKind::invalid,
+                  std::string(environment.has(names.port) ? names.port : "MASTER_PORT") + "=" +
+                      std::string(*port) + " is not a port",
                   "unset it, or give a number from 1 to 65535");
     endpoint.port = *number;
     endpoint.source = PortSource::user;
