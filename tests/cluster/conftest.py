@@ -13,6 +13,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
 
+# Their assertions are to show values, as those of the tests do.
+pytest.register_assert_rewrite("cluster", "expect", "job")
+
 import reasons                                      # noqa: E402
 from cluster import BUILD, Cluster, minicluster     # noqa: E402
 from stage import Stage                             # noqa: E402

@@ -14,7 +14,9 @@ TOP = Path(__file__).resolve().parents[2]
 class Stage:
     def __init__(self, directory):
         self.directory = Path(directory)
-        build = os.environ.get("PINSTEP_BUILD", TOP / "build")
+        # Relative, as it is by default: another word for the same directory is another set of compiler
+        # flags to make, which would build everything again.
+        build = os.path.relpath(os.environ.get("PINSTEP_BUILD", TOP / "build"), TOP)
         subprocess.run(["make", "--no-print-directory", "-C", TOP, "install", f"BUILD={build}",
                         f"DESTDIR={directory}"], check=True, stdout=subprocess.DEVNULL)
 

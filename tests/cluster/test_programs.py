@@ -1,0 +1,126 @@
+"""What runs after activation: the programs people really start, and shells that get in the way."""
+
+import pytest
+
+from cluster import BUILD, Wanted
+from expect import assert_inside, assert_no_rendezvous
+
+CLUSTER = Wanted("plain", plugin=True)
+
+
+@pytest.fixture(scope="module")
+def prefix(cluster):
+    return cluster.prefix("programs", [("set", "OF_PREFIX", "1")])
+
+
+def inside(cluster, prefix, *program):
+    return cluster.srun("-N2", "--ntasks-per-node=2", f"--env-spec={prefix}", *program).ok()
+
+
+def test_deliberate_failure_is_seen(cluster, prefix):
+    """Fails, as it must: see `deliberate` in tests/suites.ini."""
+    assert inside(cluster, prefix, "printenv", "OF_PREFIX").lines == ["1"]
+
+
+def test_python(cluster, prefix):
+    program = "import os, sys; print(os.environ['RANK'], os.environ['OF_PREFIX'], sys.flags.no_user_site)"
+    result = inside(cluster, prefix, "python3", "-c", program)
+    assert sorted(result.lines) == [f"{rank} 1 1" for rank in range(4)]
+
+
+def test_a_static_binary(cluster, prefix):
+    result = inside(cluster, prefix, BUILD / "tests/print_environment-static")
+    assert sorted(line for line in result.lines if line.startswith("RANK=")) == [f"RANK={r}" for r in range(4)]
+    assert result.lines.count("OF_PREFIX=1") == 4
+
+
+def test_an_open_mpi_program_started_by_srun(cluster, prefix):
+    result = inside(cluster, prefix, BUILD / "tests/hello_mpi")
+    assert sorted(line.split()[2] for line in result.lines) == ["0", "1", "2", "3"]
+    assert all(line.endswith("sum 6") for line in result.lines)
+
+
+def test_a_pmix_client(cluster, prefix):
+    result = inside(cluster, prefix, BUILD / "tests/pmix_client")
+    assert [line.split()[2] for line in sorted(result.lines)] == ["0", "1", "2", "3"]
+
+
+def test_ranks_under_mpirun_do_not_believe_that_they_are_rank_0(cluster, prefix):
+    """mpirun starts its daemons with srun: what those are told, all their ranks inherit."""
+    record = cluster.recorder()
+    mpirun = "mpirun -N 2 --mca plm_slurm_args --mpi=none"
+    job = cluster.sbatch(f"""
+        {mpirun} {BUILD / "tests/hello_mpi"}
+        {mpirun} sh -c '/bin/cat /proc/$$/environ >{record.directory}/rank.$OMPI_COMM_WORLD_RANK'
+        """, "-N2", "--ntasks-per-node=2", f"--env-spec={prefix}").ok()
+    assert sum("mpi rank" in line and line.endswith("sum 6") for line in job.output.splitlines()) == 4
+    environments = record.of("rank")
+    assert sorted(environments) == [0, 1, 2, 3]
+    for environment in environments.values():
+        assert_no_rendezvous(environment)
+        assert environment["OF_PREFIX"] == "1"
+
+
+def test_a_login_shell_that_resets_path_is_told_how_to_get_it_back(cluster, prefix):
+    record = cluster.recorder()
+    job = cluster.sbatch(f"""#!/bin/bash -l
+        {record("before")}
+        srun -n1 {record("step")}
+        eval "$(pinstep  activate)"
+        {record("after")}
+        """, f"--env-spec={prefix}", env={"PATH": "/usr/bin:/bin"}).ok()
+    # What the test is about: /etc/profile of this distribution does reset PATH.
+    assert prefix.bin not in record.one("before")["PATH"]
+    assert_inside(record.one("step"), prefix)
+    assert_inside(record.one("after"), prefix)
+    said = [line for line in job.output.splitlines() if line.startswith("pinstep:")]
+    assert len(said) == 1 and 'eval "$(' in said[0] and "pinstep activate)" in said[0]
+
+
+@pytest.mark.parametrize("script", ["#!/bin/bash\ntrue\n", '#!/bin/bash -l\neval "$(pinstep activate)"\ntrue\n'])
+def test_a_script_that_needs_no_hint_gets_none(cluster, prefix, script):
+    assert cluster.sbatch(script, f"--env-spec={prefix}").ok().output == ""
+
+
+# ---- without the plugin
+
+@pytest.fixture(scope="module")
+def bare(work, stage):
+    from cluster import Cluster
+    cluster = Cluster(work / "bare", Wanted("bare", installed=True).arguments(stage))
+    yield cluster
+    cluster.down()
+
+
+def test_pinstep_launch_needs_no_plugin(bare):
+    prefix = bare.prefix("launched", [("set", "OF_PREFIX", "1")])
+    record = bare.recorder()
+    launch = ["pinstep-launch", f"--env-spec={prefix}", "--"]
+    bare.srun("-N2", "-n4", *launch, *record.argv("step")).ok()
+    assert sorted(record.of("step")) == [0, 1, 2, 3]
+    for rank, environment in record.of("step").items():
+        assert_inside(environment, prefix)
+        assert (environment["RANK"], environment["WORLD_SIZE"]) == (str(rank), "4")
+        assert environment["MASTER_ADDR"] == bare.nodes[0]
+    met = bare.srun("-N2", "-n4", *launch, BUILD / "tests/tcp_store").ok()
+    assert len(met.lines) == 4
+
+
+def test_pinstep_launch_fails_like_the_plugin_does(bare):
+    failed = bare.srun("-N2", "-n8", "pinstep-launch", "--env-spec=/nowhere", "--", "true")
+    said = [line for line in failed.err.splitlines() if line.startswith("pinstep:")]
+    assert failed.rc != 0 and 1 <= len(said) <= 2 and "/nowhere" in said[0]
+    assert bare.srun("-n1", "pinstep-launch", "--", "no-such-program").rc == 127
+    assert bare.srun("-n1", "pinstep-launch", "--", "/etc/passwd").rc == 126
+    assert bare.srun("-n1", "pinstep-launch", "--", "sh", "-c", "exit 7").rc == 7
+    assert bare.srun("-n1", "pinstep-launch", "--no-such-option", "--", "true").rc == 2
+
+
+def test_in_a_step_the_plugin_prepared_pinstep_launch_changes_nothing(cluster, prefix):
+    record = cluster.recorder()
+    cluster.srun("-N2", "-n2", f"--env-spec={prefix}", *record.argv("plain")).ok()
+    cluster.srun("-N2", "-n2", f"--env-spec={prefix}", "pinstep-launch", "--", *record.argv("launched")).ok()
+    for rank in (0, 1):
+        plain, launched = record.of("plain")[rank], record.of("launched")[rank]
+        assert set(plain) == set(launched)
+        assert (launched["RANK"], launched["PATH"]) == (plain["RANK"], plain["PATH"])
