@@ -1,0 +1,55 @@
+# bash completion for pinstep and pinstep-launch, where bash-completion finds it when needed; or source this
+# file in ~/.bashrc. Where nothing is offered bash offers files.
+
+# Sets `word` to what is being typed and `option` to the option that it is the value of, if any. Bash has
+# split "--option=value" at the '='.
+_pinstep_word() {
+	word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
+	if [[ $word == = ]]; then
+		word=
+	elif [[ $option == = ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+}
+
+_pinstep_offer() {
+	COMPREPLY=($(compgen -W "$1" -- "$word"))
+}
+
+# A prefix: a directory, typed on with or without a '/', or none.
+_pinstep_prefix() {
+	local IFS=$'\n'
+	COMPREPLY=($(compgen -W none -- "$word") $(compgen -d -- "$word"))
+	compopt -o filenames
+}
+
+_pinstep() {
+	local option word
+	_pinstep_word
+	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
+	1:*) _pinstep_offer 'activate resolve --help --version' ;;
+	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
+	*:activate) _pinstep_offer '--json --help' ;;
+	*:resolve)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--export --json --shape --gpu-share --site --help'
+		else
+			_pinstep_prefix
+		fi ;;
+	esac
+}
+
+_pinstep_launch() {
+	local option word
+	_pinstep_word
+	if [[ $option == --env-spec ]]; then
+		_pinstep_prefix
+	elif ((COMP_CWORD == 1)) && [[ $word == -* ]]; then
+		_pinstep_offer '--env-spec --help --version --'
+	elif [[ $option == -- ]]; then
+		COMPREPLY=($(compgen -c -- "$word"))
+	fi
+}
+
+complete -o default -F _pinstep pinstep
+complete -o default -F _pinstep_launch pinstep-launch
