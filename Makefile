@@ -260,6 +260,7 @@ INSTALLED = \
 	$(PROGRAMS:%=%:$(bindir)) \
 	$(PLUGIN:%=%:$(plugindir)) \
 	$(if $(WITH_PLUGIN),$(patsubst %,%:$(datadir)/pinstep/slurm,$(wildcard contrib/slurm/*))) \
+	$(patsubst %,%:$(datadir)/bash-completion/completions,$(wildcard contrib/completions/*.bash)) \
 	$(foreach page,$(wildcard man/*.[1-8]),$(page):$(mandir)/man$(subst .,,$(suffix $(page))))
 OUR_DIRECTORIES = $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
 
