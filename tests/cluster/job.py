@@ -50,6 +50,11 @@ class Job:
     def output(self):
         return self.output_of(self.id)
 
+    @property
+    def lines(self):
+        """The output without what srun says itself, which depends on how busy the cluster is."""
+        return [line for line in self.output.splitlines() if not line.startswith("srun:")]
+
     def output_of(self, name):
         """Of an array's task: output_of("12_3")."""
         try:

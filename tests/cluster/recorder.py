@@ -17,15 +17,15 @@ class Recorder:
         self._host = cluster.path(directory)
         cluster.directory_of(self._host, user)
 
-    def argv(self, name):
-        """The command that records. No program is looked up in PATH, which is empty under
-        `--export=NONE`; the shell is only there to know the rank."""
-        return ["/bin/sh", "-c", '/bin/cat /proc/$$/environ >"$0.${SLURM_PROCID:-none}"',
-                f"{self.directory}/{name}"]
+    def argv(self, name, *program):
+        """The command that records, and then becomes `program` if there is one. No program is looked up
+        in PATH, which is empty under `--export=NONE`; the shell is only there to know the rank."""
+        return ["/bin/sh", "-c", '/bin/cat /proc/$$/environ >"$0.${SLURM_PROCID:-none}"; ${1+exec "$@"}',
+                f"{self.directory}/{name}", *map(str, program)]
 
-    def __call__(self, name):
+    def __call__(self, name, *program):
         """The same as shell text."""
-        return shlex.join(self.argv(name))
+        return shlex.join(self.argv(name, *program))
 
     def of(self, name):
         """{rank: environment}; None is the rank of a process outside of any step."""

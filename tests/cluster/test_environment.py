@@ -70,7 +70,7 @@ def test_the_batch_script_runs_in_the_environment(jobs, prefix):
     assert_inside(environment, prefix)
     assert environment["OF_PREFIX"] == "a b\n$c"
     assert_no_rendezvous(environment)
-    assert jobs["batch"][0].output.splitlines() == [f"{prefix.bin}/which-prefix", prefix.path]
+    assert jobs["batch"][0].lines == [f"{prefix.bin}/which-prefix", prefix.path]
 
 
 @pytest.mark.parametrize("step, ranks", [("one", [0]), ("two", [0, 1, 2, 3])])
@@ -146,7 +146,7 @@ def test_a_job_submitted_inside_a_job_inherits_drops_or_replaces(cluster, prefix
         assert_inside(record.one(f"replaces{step}"), other)
     assert record.one("inherits-step")["RANK"] == "0"
     # One line says what is inherited; nothing needs saying where the user said what he wants.
-    said = [line for line in job.output.splitlines() if line.startswith("pinstep:")]
+    said = [line for line in job.lines if line.startswith("pinstep:")]
     assert said == [f"pinstep: the job inherits the environment '{prefix}'; --env-spec=none drops it"]
 
 

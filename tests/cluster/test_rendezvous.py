@@ -1,5 +1,7 @@
 """Where the ranks of a step meet, and what each is told, whatever the step looks like."""
 
+import shlex
+
 import pytest
 
 from cluster import BUILD, Wanted
@@ -28,32 +30,55 @@ def endpoint(environments):
     return found.pop()
 
 
-def test_deliberate_failure_is_seen(cluster, prefix):
-    """Fails, as it must: see `deliberate` in tests/suites.ini."""
-    assert rendezvous(run_step(cluster, prefix, "-n1")[0]) == (1, 1, 0, 1, 0, 0)
-
-
-# Numbers of each rank: rank, world size, local rank, local world size, node rank, group rank. `master` is
-# the index of rank 0's node.
-@pytest.mark.parametrize("options, master, expected", [
+# Options of srun; the index of rank 0's node; each rank's numbers: rank, world size, local rank, local
+# world size, node rank, group rank.
+DISTRIBUTIONS = [
     (["-N1", "-n1"], 0, {0: (0, 1, 0, 1, 0, 0)}),
-    (["-N2", "-n4", "--distribution=block"], 0,
+    (["-N2", "--ntasks-per-node=2", "--distribution=block"], 0,
      {0: (0, 4, 0, 2, 0, 0), 1: (1, 4, 1, 2, 0, 0), 2: (2, 4, 0, 2, 1, 1), 3: (3, 4, 1, 2, 1, 1)}),
     (["-N2", "-n3", "--distribution=cyclic"], 0,
      {0: (0, 3, 0, 2, 0, 0), 1: (1, 3, 0, 1, 1, 1), 2: (2, 3, 1, 2, 0, 0)}),
-    (["-N2", "-n4", "--distribution=plane=1"], 0,
+    (["-N2", "--ntasks-per-node=2", "--distribution=plane=1"], 0,
      {0: (0, 4, 0, 2, 0, 0), 1: (1, 4, 0, 2, 1, 1), 2: (2, 4, 1, 2, 0, 0), 3: (3, 4, 1, 2, 1, 1)}),
     (["-n3", "--distribution=arbitrary", "--nodelist={1},{0},{1}"], 1,
      {0: (0, 3, 0, 2, 0, 0), 1: (1, 3, 0, 1, 1, 1), 2: (2, 3, 1, 2, 0, 0)}),
-    (["-n2", "--nodelist={1}"], 1, {0: (0, 2, 0, 2, 0, 0), 1: (1, 2, 1, 2, 0, 0)}),
+    (["-N1", "-n2", "--nodelist={1}"], 1, {0: (0, 2, 0, 2, 0, 0), 1: (1, 2, 1, 2, 0, 0)}),
     (["-N2", "-n2", "--mpi=none"], 0, {0: (0, 2, 0, 1, 0, 0), 1: (1, 2, 0, 1, 1, 1)}),
-], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+    (["-N2", "-n2", "--export=NONE"], 0, {0: (0, 2, 0, 1, 0, 0), 1: (1, 2, 0, 1, 1, 1)}),
+]
+
+
+@pytest.mark.parametrize("options, master, expected", DISTRIBUTIONS,
+                         ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_distributions(cluster, prefix, options, master, expected):
     options = [option.format(*cluster.nodes) for option in options]
     environments = run_step(cluster, prefix, *options)
     assert {rank: rendezvous(one) for rank, one in environments.items()} == expected
     address, _ = endpoint(environments)
     assert address == cluster.nodes[master]
+
+
+@pytest.mark.parametrize("where", ["batch", "salloc"])
+def test_ranks_of_all_distributions_meet(cluster, prefix, where):
+    """In a batch job srun runs on the first node, in salloc's shell on the login node."""
+    record = cluster.recorder()
+    script = "\n".join(
+        f"srun {' '.join(options).format(*cluster.nodes)} {record(f'step{number}', STORE)}"
+        for number, (options, *_) in enumerate(DISTRIBUTIONS))
+    job = ["-N2", "--ntasks-per-node=2", f"--env-spec={prefix}"]
+    if where == "batch":
+        lines = cluster.sbatch(script, *job).ok().lines
+    else:
+        lines = cluster.salloc(*job, "sh", "-e", "-c", script).ok().lines
+    assert len(lines) == sum(len(expected) for *_, expected in DISTRIBUTIONS)
+    for number, (_, master, expected) in enumerate(DISTRIBUTIONS):
+        environments = record.of(f"step{number}")
+        assert {rank: rendezvous(one) for rank, one in environments.items()} == expected
+        address, port = endpoint(environments)
+        # srun knows the address of the node it runs on; others are known by name.
+        known = cluster.addresses if where == "batch" and master == 0 else cluster.nodes
+        assert address == known[master]
+        assert sum(f"met at {address}:{port}" in line for line in lines) == len(expected)
 
 
 def test_a_host_file_tells_where_rank_0_is_also_without_pmix(cluster, prefix):
@@ -79,16 +104,16 @@ def test_where_nobody_can_know_rank_0s_node_no_address_is_made_up(cluster, prefi
 def test_ranks_of_two_nodes_meet_from_a_batch_job_and_from_the_login_node(cluster, prefix):
     job = cluster.sbatch(f"srun -N2 -n4 {STORE}", "-N2", "-n4", f"--env-spec={prefix}")
     step = cluster.srun("-N2", "-n4", f"--env-spec={prefix}", STORE).ok()
-    assert len(step.lines) == 4 and len(job.ok().output.splitlines()) == 4
+    assert len(step.lines) == 4 and len(job.ok().lines) == 4
     # In the job srun runs on rank 0's node and its address is known; from the login node it is a name.
     assert f"met at {cluster.addresses[0]}:" in job.output
     assert f"met at {cluster.nodes[0]}:" in step.out
 
 
 def test_eight_one_node_steps_in_a_row_meet_wherever_they_run(cluster, prefix):
-    job = cluster.sbatch(f"for i in 1 2 3 4 5 6 7 8; do srun -N1 -n2 -r $((i % 2)) {STORE}; done", "-N2", "-n4",
-                         f"--env-spec={prefix}").ok()
-    met = job.output.splitlines()
+    job = cluster.sbatch(f"for i in 1 2 3 4 5 6 7 8; do srun -N1 -n2 -r $((i % 2)) {STORE}; done", "-N2",
+                         "--ntasks-per-node=2", f"--env-spec={prefix}").ok()
+    met = job.lines
     assert len(met) == 16
     assert sum(cluster.nodes[1] in line for line in met) == 8
     assert sum(cluster.addresses[0] in line for line in met) == 8
@@ -124,9 +149,8 @@ def test_the_users_address_and_port_are_kept(cluster, prefix):
 
 def test_a_step_started_inside_a_step_gets_values_of_its_own(cluster, prefix):
     record = cluster.recorder()
-    inner = f"srun --overlap -N1 -n1 {record('inner')}"
-    job = cluster.sbatch(f"srun -n2 --overlap sh -c 'test $SLURM_PROCID = 0 || {inner}'", "-n2", f"--env-spec={prefix}")
-    job.ok()
+    outer = shlex.quote(f"test $SLURM_PROCID = 0 || srun --overlap -N1 -n1 {record('inner')}")
+    job = cluster.sbatch(f"srun -n2 --overlap sh -c {outer}", "-n2", f"--env-spec={prefix}").ok()
     environment = record.one("inner")
     assert rendezvous(environment) == (0, 1, 0, 1, 0, 0)
     assert environment["PINSTEP_STEP_ID"] == f"{job.id}.1"
