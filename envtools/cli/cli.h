@@ -1,7 +1,8 @@
 // The command line of `pinstep`: one table of verbs, one file per verb.
 //
 // To add a verb: write verb_NAME.cc with a function of type Verb::run, declare it below, add a line to the
-// table in main.cc, a page man/pinstep-NAME.1 and its completion. A test compares table, help and pages.
+// table in main.cc, its part of man/pinstep.1 and of contrib/completions/pinstep.bash. tests/docs compares
+// table, help, page and completion.
 #pragma once
 
 #include <optional>
