@@ -30,12 +30,18 @@ constexpr std::array<std::string_view, 12> kLauncherDaemons{
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// The program behind pinstep-launch and its options, if it is in front.
+// The program behind pinstep-launch and its options (launch/options.h), if it is in front.
 std::vector<std::string> program_of(const std::vector<std::string>& argv) {
   if (argv.empty() || base_name(argv[0]) != "pinstep-launch") return argv;
-  const auto separator = std::find(argv.begin(), argv.end(), "--");
-  if (separator == argv.end()) return {};
-  return {separator + 1, argv.end()};
+  auto word = argv.begin() + 1;
+  for (; word != argv.end() && word->starts_with('-'); ++word) {
+    if (*word == "--") {
+      ++word;
+      break;
+    }
+    if (*word == "--env-spec" && word + 1 != argv.end()) ++word;
+  }
+  return {word, argv.end()};
 }
 
 struct EndpointNames {

@@ -262,7 +262,12 @@ TEST(EffectiveShape, FollowsTheProgramAndWhatWasAsked) {
       {automatic, {"pinstep-launch", "--", "orted"}, none},
       {automatic, {"pinstep-launch", "--", "python", "--", "torchrun"}, rank},
       {automatic, {"pinstep-launch", "--"}, rank},
-      {automatic, {"pinstep-launch", "torchrun"}, rank},
+      {automatic, {"pinstep-launch"}, rank},
+      {automatic, {"pinstep-launch", "torchrun", "train.py"}, torchrun},
+      {automatic, {"pinstep-launch", "--env-spec", "/e", "torchrun"}, torchrun},
+      {automatic, {"pinstep-launch", "--env-spec", "torchrun", "python"}, rank},
+      {automatic, {"pinstep-launch", "--env-spec=none", "orted"}, none},
+      {automatic, {"pinstep-launch", "--env-spec"}, rank},
 
       {rank, {"torchrun", "train.py"}, rank},
       {torchrun, {"python", "train.py"}, torchrun},
