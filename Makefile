@@ -9,7 +9,7 @@
 #   bench        paired performance measurements
 #   install      into $(DESTDIR) and the directories below, never using a network; uninstall takes it out
 #   dist         build/pinstep-VERSION.tar.gz of the last commit, configure included
-#   clean        remove build/;  distclean: also what configure wrote
+#   clean        remove what was built;  distclean: also what configure and deps-slurm made
 #   configure    make only ./configure, to run it with options: see ./configure --help
 #   deps         install the packages that building and testing need (TIER=build|test|cluster|full);
 #                starts no service; without root changes nothing and lists what is missing
@@ -49,7 +49,8 @@ all:
 UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-slurm format help lint
 
 configure: configure.ac
-	@command -v autoconf >/dev/null || { echo "autoconf is missing: 'make deps' installs or lists what is needed"; exit 1; }
+	@command -v autoconf >/dev/null || \
+		{ echo "autoconf is missing: 'make deps' installs or lists what is needed" >&2; exit 1; }
 	$(call quiet,GEN)autoconf && rm -rf autom4te.cache configure~
 
 ifneq ($(filter-out $(UNCONFIGURED),$(or $(MAKECMDGOALS),all)),)
@@ -58,7 +59,7 @@ config.mk: configure config.mk.in
 		./config.status --quiet --recheck && ./config.status --quiet; \
 	else \
 		./configure --quiet; \
-	fi || { echo "'make deps' installs or lists what is needed"; exit 1; }
+	fi || { echo "'make deps' installs or lists what is needed" >&2; exit 1; }
 include config.mk
 else
 -include config.mk
@@ -84,7 +85,8 @@ endif
 CODEGEN = -fPIC -fvisibility=hidden $(HARDENING) $(INSTRUMENT)
 
 compile_c   = -std=gnu11 $(INCLUDES) $(FORTIFY) $(CPPFLAGS) $(WARNINGS) $(CODEGEN) $(CFLAGS)
-compile_cxx = -std=c++20 -fvisibility-inlines-hidden $(INCLUDES) $(FORTIFY) $(CPPFLAGS) $(WARNINGS) $(CODEGEN) $(CXXFLAGS)
+compile_cxx = -std=c++20 $(INCLUDES) $(FORTIFY) $(CPPFLAGS) $(WARNINGS) $(CODEGEN) $(CXXFLAGS)
+fuzz_checks = address,undefined
 link        = $(HARDENING_LD) $(INSTRUMENT) $(LDFLAGS)
 link_plugin = -shared $(STATIC_RUNTIME) -Wl,--version-script=plugin/pinstep.lds -Wl,--exclude-libs,ALL
 
@@ -96,7 +98,6 @@ LIB_DIRS = \
 	envtools/base \
 	envtools/config \
 	envtools/pin \
-	launcher/prepare \
 	launcher/prepare \
 	launcher/rendezvous \
 	launcher/step
@@ -160,10 +161,13 @@ record = @mkdir -p $(@D); echo '$(subst ','\'',$1)' >$@+; $(replace_if_changed)
 FORCE:
 
 $(BUILD)/compile-flags: FORCE
-	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) | $(SLURM_CPPFLAGS) | $(PMIX_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
+	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) \
+		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
 
+# Sources are in it too, so that the code of a file that is gone does not stay.
 $(BUILD)/link-flags: FORCE
-	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
+	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(GTEST_LIBS) | $(PMIX_LIBS) \
+		| $(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
 
 $(BUILD)/gen/pinstep_config.h: FORCE
 	@mkdir -p $(@D); { echo '#pragma once'; printf '#define %s "%s"\n' \
@@ -173,26 +177,38 @@ $(BUILD)/gen/pinstep_config.h: FORCE
 		SLURM_BINDIR '$(SLURM_BINDIR)'; } >$@+; $(replace_if_changed)
 
 made_first = $(BUILD)/compile-flags | $(BUILD)/gen/pinstep_config.h
-depfile = -MMD -MP -MF $(@:.o=.d)
+
+# compile SAID,COMPILER AND FLAGS: the recipe of an object; notes the headers it saw beside it.
+compile = $(call quiet,$1)mkdir -p $(@D) && $2 -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.cc $(made_first)
-	$(call quiet,CXX)mkdir -p $(@D) && $(CXX) $(compile_cxx) $(depfile) -c -o $@ $<
+	$(call compile,CXX,$(CXX) $(compile_cxx))
 
 $(BUILD)/obj/%.o: %.c $(made_first)
-	$(call quiet,CC)mkdir -p $(@D) && $(CC) $(compile_c) $(depfile) -c -o $@ $<
+	$(call compile,CC,$(CC) $(compile_c))
 
 $(BUILD)/obj-faults/%.o: %.cc $(made_first)
-	$(call quiet,CXX)mkdir -p $(@D) && $(CXX) $(compile_cxx) -DPINSTEP_FAULTS $(depfile) -c -o $@ $<
+	$(call compile,CXX,$(CXX) $(compile_cxx) -DPINSTEP_FAULTS)
 
 $(BUILD)/obj-series/%.o: %.cc $(made_first)
-	$(call quiet,CXX)mkdir -p $(@D) && $(CXX) -isystem $(SERIES_ROOT)/usr/include $(compile_cxx) $(depfile) -c -o $@ $<
+	$(call compile,CXX,$(CXX) -isystem $(BUILD)/gen/series $(compile_cxx))
 
-$(BUILD)/obj-fuzz/%.o: private INSTRUMENT = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+$(BUILD)/obj-fuzz/%.o: private INSTRUMENT = -fsanitize=fuzzer-no-link,$(fuzz_checks) -fno-sanitize-recover=all
 $(BUILD)/obj-fuzz/%.o: private FORTIFY =
 $(BUILD)/obj-fuzz/%.o: %.cc $(made_first)
-	$(call quiet,CXX)mkdir -p $(@D) && $(FUZZ_CXX) $(compile_cxx) $(depfile) -c -o $@ $<
+	$(call compile,CXX,$(FUZZ_CXX) $(compile_cxx))
 
-$(call object,$(SLURM_SRC)) $(call faults_object,$(SLURM_SRC)): private INCLUDES += $(SLURM_CPPFLAGS)
+# Slurm's headers alone: where they are, another system's C library may have its own beside them.
+$(BUILD)/gen/slurm:  private from = $(SLURM_INCLUDE)
+$(BUILD)/gen/series: private from = $(abspath $(SERIES_ROOT))/usr/include
+$(BUILD)/gen/slurm $(BUILD)/gen/series: $(BUILD)/compile-flags
+	@mkdir -p $@ && ln -sfn $(from)/slurm $@/slurm
+
+ifdef SLURM_INCLUDE
+$(call object,$(SLURM_SRC)) $(call faults_object,$(SLURM_SRC)): private INCLUDES += -isystem $(BUILD)/gen/slurm
+$(call object,$(SLURM_SRC)) $(call faults_object,$(SLURM_SRC)): | $(BUILD)/gen/slurm
+endif
+$(call series_object,$(SLURM_SRC)): | $(BUILD)/gen/series
 $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
 $(call object,$(MPI_SRC)): private CC = $(MPICC)
 
@@ -216,10 +232,9 @@ $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 $(PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(how) $(link) -o $@ $(filter %.o,$^) $(LIB) $(needs) $(LIBS)
 
-# The plugin may leave open only what the process that loads it provides.
-$(BUILD)/lib/pinstep.so: $(call object,$(PLUGIN_SRC))
+# Plugins: they may leave open only what the process that loads them provides.
+$(BUILD)/lib/pinstep.so:          $(call object,$(PLUGIN_SRC))
 $(BUILD)/tests/pinstep-faults.so: $(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC))
-
 $(BUILD)/tests/pinstep-series.so: $(call series_object,$(SLURM_SRC)) $(call object,$(DECISION_SRC))
 
 $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
@@ -227,32 +242,31 @@ $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 	$(if $(SANITIZE),,@if nm -D --undefined-only $@ | grep -v -e @ -e ' w ' -e ' U s\(pank\|lurm\)_'; then \
 		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
 
-$(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o $(call fuzz_object,$(LIB_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
-	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $(filter %.o,$^)
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o
+$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
+	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,$(fuzz_checks) $(LDFLAGS) -o $@ $(filter %.o,$^)
 
 OBJECTS = \
-	$(call object,$(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
+	$(call object,$(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC)) \
+	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
 	$(call fuzz_object,$(LIB_SRC) $(DECISION_SRC) $(FUZZ_SRC))
-.SECONDARY: $(OBJECTS)
 -include $(OBJECTS:.o=.d)
 
 # ---- Tests
 
-check:      private needed = cluster
-check:      private run = check
-check-full: private needed = full
-check-full: private run = full
-fuzz:       private needed = full
-fuzz:       private run = fuzz --minutes $(MINUTES)
-bench:      private needed = full
-bench:      private run = bench
+check bench:     private needed = cluster
+check-full fuzz: private needed = full
+check:           private run = check
+check-full:      private run = full
+bench:           private run = bench
+fuzz:            private run = fuzz --minutes $(MINUTES)
 
 check check-full bench fuzz:
 	@contrib/packaging/deps ensure $(needed)
 	$(Q)$(MAKE) --no-print-directory tests $(if $(filter fuzz,$@),fuzzers)
-	$(Q)PINSTEP_BUILD='$(abspath $(BUILD))' tests/run $(run)
+	$(Q)MAKEFLAGS= PINSTEP_BUILD='$(abspath $(BUILD))' tests/run $(run)
 
 # ---- Installation: FILE:DIRECTORY of everything, for install and uninstall alike
 
@@ -287,7 +301,7 @@ dist: configure
 	git archive --prefix=pinstep-$(VERSION)/ --add-file=configure -o $(BUILD)/pinstep-$(VERSION).tar.gz HEAD
 
 clean:
-	rm -rf --one-file-system $(filter-out %/slurm-24.11,$(wildcard $(BUILD)/*))
+	rm -rf --one-file-system $(filter-out $(SERIES_ROOT)%,$(wildcard $(BUILD)/*))
 
 distclean: clean
 	rm -rf --one-file-system build config.mk config.status config.log configure autom4te.cache
@@ -298,7 +312,7 @@ deps:
 	@contrib/packaging/deps install $(TIER)
 
 deps-slurm:
-	contrib/minicluster/make-slurm-root build/slurm-24.11
+	contrib/minicluster/make-slurm-root $(SERIES_ROOT)
 
 # ---- Source care
 
