@@ -3,7 +3,8 @@
 Contract: pure functions, Plan in, text out; no file is read or written.
 """
 
-from plan import MUNGE_SOCKET, PLUGSTACK, PROJECT_GID, USERS
+from inside import MUNGE_SOCKET, PLUGSTACK
+from plan import PROJECT_GID, USERS
 
 # Keys that may stand on several lines of slurm.conf: a user's line adds to
 # ours. With any other key the user's line replaces ours, since Slurm complains
@@ -98,6 +99,12 @@ def cgroup_conf(plan):
             "CgroupAutomount=no\n"
             f"ConstrainCores={yes_no}\n"
             f"ConstrainDevices={yes_no}\n")
+
+
+def mpi_conf():
+    # A step whose servers cannot reach each other fails in this time, not in
+    # the five minutes of the default.
+    return "PMIxTimeout=30\n"
 
 
 def plugstack_line(path, arguments="", required=False):

@@ -2,88 +2,94 @@
 
 Contract: the command gets a clean environment, the user's ids and groups and
 no capability beyond them, and the caller's stdin, stdout and stderr. Its exit
-code, or 128 + signal, is returned. It is imported for each `exec`, of which a
-test run makes thousands: keep it quick.
+code, or 128 + signal, is returned; 127 and 126 as env(1) has them. A test run
+calls this thousands of times, so only what it needs is imported.
 """
 
 import os
 import signal
 
-import plan as plans
-import process
+import inside
 import syscalls
+from namespaces import NODE_NAMESPACES, Namespaces, alive, load_record
 
-FLAGS = (process.NODE_NAMESPACES | syscalls.CLONE_NEWPID |
-         syscalls.CLONE_NEWCGROUP)
-
+# Sent to us, meant for the command.
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
              signal.SIGUSR1, signal.SIGUSR2)
-
-USER_PATH = "/usr/local/bin:/usr/bin:/bin"
-ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+WAITED = FORWARDED + (signal.SIGCHLD,)
 
 
 class Refused(Exception):
-    """No such cluster, node or user; the text is for the user."""
+    """No such cluster, node, user or directory; the text is for the user."""
 
 
 def run(directory, node, user, argv, cwd=None, variables=()):
     """Returns the exit code."""
-    namespaces = process.Namespaces(holder(directory, node))
-    syscalls.setns(namespaces.pidfd, syscalls.CLONE_NEWPID)
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED + (signal.SIGCHLD,))
+    target = Namespaces(holder(directory, node))
+    syscalls.setns(target.pidfd, syscalls.CLONE_NEWPID)
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     pid = os.fork()
     if pid == 0:
-        _child(namespaces, user, argv, cwd, variables)
+        try:
+            _become(target, user, argv, cwd, variables)
+        finally:
+            os._exit(1)
     return _wait(pid)
 
 
-def holder(directory, name):
+def holder(directory, node):
     """Pid of the process that holds the node's namespaces."""
-    try:
-        plan = plans.load(directory)
-    except FileNotFoundError:
-        raise Refused(f"no cluster in '{directory}'\nhint: minicluster up") from None
-    node = plan.find(name)
-    if not node:
-        names = ", ".join(node.short for node in plan.nodes)
-        raise Refused(f"no node '{name}'\nhint: one of {names}")
-    record = process.load_pids(directory).get(node.short, {}).get("holder")
-    if not process.alive(record):
-        raise Refused(f"node '{name}' is not running")
+    nodes = os.path.join(directory, "nodes")
+    if not os.path.isdir(nodes):
+        raise Refused(f"no cluster in '{directory}'\nhint: minicluster up")
+    if "/" in node or not os.path.isdir(os.path.join(nodes, node)):
+        names = ", ".join(sorted(os.listdir(nodes)))
+        raise Refused(f"no node '{node}'\nhint: one of {names}")
+    record = load_record(os.path.join(nodes, node, "holder"))
+    if not alive(record):
+        raise Refused(f"node '{node}' is not running")
     return record[0]
 
 
-def _child(namespaces, user, argv, cwd, variables):
+def _become(target, user, argv, cwd, variables):
     try:
-        namespaces.enter(FLAGS & ~syscalls.CLONE_NEWPID)
-        with open("/etc/passwd") as file:
-            account = find_account(file.read(), user)
-        with open("/etc/group") as file:
-            groups = find_groups(file.read(), user, account["gid"])
-        os.setgroups(groups)
-        os.setresgid(account["gid"], account["gid"], account["gid"])
-        os.setresuid(account["uid"], account["uid"], account["uid"])
+        target.enter(NODE_NAMESPACES)
+        account = find_account(_read("/etc/passwd"), user)
+        gid, uid = account["gid"], account["uid"]
+        os.setgroups(find_groups(_read("/etc/group"), user, gid))
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
         # After the change of uid, which clears it.
         syscalls.die_with_parent(signal.SIGKILL)
         os.umask(0o022)
-        os.chdir(cwd or account["home"])
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED + (signal.SIGCHLD,))
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)   # Python ignores these
-        environment = clean_environment(account, os.environ.get("TERM"), variables)
-        os.execvpe(argv[0], argv, environment)
-    except Refused as error:
+        _change_directory(cwd, account["home"])
+    except (Refused, OSError) as error:
         _say(str(error))
         os._exit(1)
-    except FileNotFoundError as error:
-        _say(f"{argv[0]}: {error}")
-        os._exit(127)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITED)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)   # Python ignores these
+    environment = clean_environment(account, os.environ.get("TERM"), variables)
+    try:
+        os.execvpe(argv[0], argv, environment)
     except OSError as error:
-        _say(f"{argv[0]}: {error}")
-        os._exit(126)
-    finally:
-        os._exit(1)
+        _say(f"'{argv[0]}': {error.strerror}")
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def _change_directory(cwd, home):
+    if cwd:
+        os.chdir(cwd)
+        return
+    try:
+        os.chdir(home)
+    except OSError:
+        os.chdir("/")       # as login(1) does for an account without a home
+
+
+def _read(path):
+    with open(path) as file:
+        return file.read()
 
 
 def _say(text):
@@ -92,7 +98,7 @@ def _say(text):
 
 def _wait(pid):
     while True:
-        info = signal.sigwaitinfo(FORWARDED + (signal.SIGCHLD,))
+        info = signal.sigwaitinfo(WAITED)
         if info.si_signo == signal.SIGCHLD:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
@@ -129,8 +135,8 @@ def clean_environment(account, term, variables):
     environment = {
         "HOME": account["home"], "USER": account["name"],
         "LOGNAME": account["name"], "SHELL": account["shell"],
-        "PATH": USER_PATH if account["uid"] else ROOT_PATH,
-        "SLURM_CONF": plans.SLURM_CONF, "LANG": "C.UTF-8"}
+        "PATH": inside.USER_PATH if account["uid"] else inside.ROOT_PATH,
+        "SLURM_CONF": inside.SLURM_CONF, "LANG": "C.UTF-8"}
     if term:
         environment["TERM"] = term
     for variable in variables:

@@ -12,12 +12,6 @@ from dataclasses import asdict, dataclass
 
 MAX_NODES = 16
 
-# Where things are found inside a node.
-SLURM_CONF = "/etc/slurm/slurm.conf"
-PLUGSTACK = "/etc/slurm/node/plugstack.conf"
-TOPOLOGY = "/etc/pinstep-topology.xml"
-MUNGE_SOCKET = "/run/munge/munge.socket.2"
-
 
 @dataclass(frozen=True)
 class User:

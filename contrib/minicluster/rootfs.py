@@ -14,7 +14,7 @@ import os
 import stat
 
 import config
-import plan as plans
+import inside
 import syscalls
 from syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, \
     MS_RDONLY, MS_REC, MS_REMOUNT
@@ -150,7 +150,7 @@ def _files(plan, node, root):
     os.chmod(root + "/etc/gshadow", 0o640)
     if node.topology:
         with open(node.topology, "rb") as source, \
-                open(root + plans.TOPOLOGY, "wb") as target:
+                open(root + inside.TOPOLOGY, "wb") as target:
             target.write(source.read())
 
 

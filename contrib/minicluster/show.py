@@ -7,6 +7,8 @@ such and is no error.
 
 import shlex
 
+import inside
+import namespaces
 import plan as plans
 import process
 import stop
@@ -19,12 +21,12 @@ def collect(directory):
     except FileNotFoundError:
         return {"directory": directory, "running": False}
     pids = process.load_pids(directory)
-    running = process.alive(stop.load_init(directory))
+    running = namespaces.alive(stop.load_init(directory))
     states, version = {}, ""
-    if running and process.alive(pids.get("ctl", {}).get("slurmctld")):
-        namespaces = process.Namespaces(pids["ctl"]["holder"][0])
-        version = _ask(namespaces, ["sinfo", "--version"]).strip()
-        lines = _ask(namespaces, ["sinfo", "--noheader", "--Node",
+    if running and namespaces.alive(pids.get("ctl", {}).get("slurmctld")):
+        controller = namespaces.Namespaces(pids["ctl"]["holder"][0])
+        version = _ask(controller, ["sinfo", "--version"]).strip()
+        lines = _ask(controller, ["sinfo", "--noheader", "--Node",
                                   "--format=%N %T"]).splitlines()
         states = dict(line.split() for line in lines)
     return {
@@ -38,7 +40,7 @@ def collect(directory):
             "name": node.name,
             "address": node.address,
             "state": states.get(node.name, ""),
-            "daemons": {daemon: {"pid": record[0], "alive": process.alive(record)}
+            "daemons": {daemon: {"pid": record[0], "alive": namespaces.alive(record)}
                         for daemon, record in pids.get(node.short, {}).items()},
         } for node in plan.nodes],
     }
@@ -70,7 +72,7 @@ def shell_variables(plan):
     """Assignments for a shell's eval."""
     variables = {
         "PINSTEP_MINICLUSTER": plan.directory,
-        "SLURM_CONF": plans.SLURM_CONF,
+        "SLURM_CONF": inside.SLURM_CONF,
         "MINICLUSTER_PROFILE": plan.profile,
         "MINICLUSTER_PROCTRACK": plan.proctrack,
         "MINICLUSTER_INDEX": plan.index,
@@ -88,8 +90,7 @@ def shell_variables(plan):
                      for name, value in variables.items())
 
 
-def _ask(namespaces, argv):
+def _ask(node, argv):
     # A controller that hangs must not hang us.
-    code, output = process.capture(namespaces, process.NODE_NAMESPACES,
-                                   ["timeout", "5", *argv], ENVIRONMENT)
+    code, output = process.capture(node, ["timeout", "5", *argv], ENVIRONMENT)
     return output if code == 0 else ""

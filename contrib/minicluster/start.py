@@ -31,6 +31,8 @@ import time
 
 import cgroups
 import config
+import inside
+import namespaces
 import network
 import plan as plans
 import process
@@ -38,8 +40,8 @@ import rootfs
 import stop
 import syscalls
 
-ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-               "LANG": "C.UTF-8", "SLURM_CONF": plans.SLURM_CONF}
+ENVIRONMENT = {"PATH": inside.ROOT_PATH, "LANG": "C.UTF-8",
+               "SLURM_CONF": inside.SLURM_CONF}
 
 # pid 1 of the cluster. It goes when `up` dies before it has finished (its
 # stdin ends without a line), and when the cluster's directory is gone, so that
@@ -109,7 +111,7 @@ def _start_init(plan, inherited):
         try:
             # Written by init itself and under the lock, so there is no moment
             # at which it runs and `down` cannot find it.
-            stop.save_init(plan, process.identity(process.host_pid()))
+            stop.save_init(plan, namespaces.identity(process.host_pid()))
             os.setsid()
             os.chdir("/")
             os.close(release_write)
@@ -152,6 +154,7 @@ def write_tree(plan):
     _write(plan.path("slurm/slurm.conf"), config.slurm_conf(plan))
     _write(plan.path("slurm/gres.conf"), config.gres_conf(plan))
     _write(plan.path("slurm/cgroup.conf"), config.cgroup_conf(plan))
+    _write(plan.path("slurm/mpi.conf"), config.mpi_conf())
     os.symlink("node/plugstack.conf", plan.path("slurm/plugstack.conf"))
     for node in plan.nodes:
         for name in ("root", "tmp", "var-tmp", "spool", "pinstep", "slurm"):
@@ -159,6 +162,8 @@ def write_tree(plan):
         for name in ("tmp", "var-tmp"):
             os.chmod(plan.node_path(node, name), 0o1777)
         _write(plan.node_path(node, "slurm/plugstack.conf"), node.plugstack)
+        # `exec` finds a node under either name without reading the plan.
+        os.symlink(node.short, plan.path("nodes", node.name))
     os.mkdir(plan.path("home"))
     for user in plans.USERS:
         home = plan.path("home", user.name)
@@ -187,7 +192,7 @@ class _Builder:
         """A process per node whose namespaces are the node."""
         switch = _Holder(self.plan, None)
         nodes = {node.short: _Holder(self.plan, node) for node in self.plan.nodes}
-        self.pids = {name: {"holder": process.identity(holder.host_pid)}
+        self.pids = {name: {"holder": namespaces.identity(holder.host_pid)}
                      for name, holder in {"switch": switch, **nodes}.items()}
         paths = {name: f"/proc/{holder.host_pid}/ns/net"
                  for name, holder in nodes.items()}
@@ -198,8 +203,10 @@ class _Builder:
         for node in self.plan.nodes:
             holder = nodes[node.short]
             holder.wait()
-            self.namespaces[node.short] = process.Namespaces(holder.pid,
-                                                             holder.host_pid)
+            namespaces.save_record(self.plan.node_path(node, "holder"),
+                                   self.pids[node.short]["holder"])
+            self.namespaces[node.short] = namespaces.Namespaces(
+                holder.pid, holder.host_pid)
 
     def daemons(self):
         plan = self.plan
@@ -223,8 +230,7 @@ class _Builder:
     def spawn(self, node, daemon, argv):
         log = self.plan.path("log", f"{daemon}-{node.name}.stderr")
         pid, record = process.spawn(
-            self.namespaces[node.short], process.NODE_NAMESPACES, argv,
-            ENVIRONMENT, log, self.plan.cgroups)
+            self.namespaces[node.short], argv, ENVIRONMENT, log, self.plan.cgroups)
         self.pids[node.short][daemon] = record
         self.children.append((pid, node, daemon))
 
@@ -246,7 +252,7 @@ class _Builder:
         self.last = (self.plan.controller, "munged")
         # Seen through the holder's root, so no process is needed to look.
         return all(os.path.exists(f"/proc/{self.pids[node.short]['holder'][0]}"
-                                  f"/root{plans.MUNGE_SOCKET}")
+                                  f"/root{inside.MUNGE_SOCKET}")
                    for node in self.plan.nodes)
 
     def controller_ready(self):
@@ -258,7 +264,7 @@ class _Builder:
     def nodes_idle(self):
         self.last = (self.plan.compute[0], "slurmd")
         code, states = process.capture(
-            self.namespaces["ctl"], process.NODE_NAMESPACES,
+            self.namespaces["ctl"],
             ["sinfo", "--noheader", "--Node", "--format=%T"], ENVIRONMENT)
         return code == 0 and set(states.split()) == {"idle"}
 
@@ -311,7 +317,7 @@ class _Holder:
         os.setsid()
         if node:
             cgroups.join(plan.cgroups)
-            syscalls.unshare(process.NODE_NAMESPACES | syscalls.CLONE_NEWCGROUP)
+            syscalls.unshare(namespaces.NODE_NAMESPACES)
         else:
             syscalls.unshare(syscalls.CLONE_NEWNET)
         child.sendall(b"%d" % process.host_pid())

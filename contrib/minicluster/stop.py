@@ -14,8 +14,8 @@ import signal
 import time
 
 import cgroups
+import namespaces
 import plan as plans
-import process
 
 # What a cluster's directory may hold; anything else is somebody's own.
 OURS = ("plan.json", "plan.json.new", "pids.json", "pids.json.new", "init",
@@ -27,17 +27,12 @@ class Stuck(Exception):
 
 
 def save_init(plan, record):
-    with open(plan.path("init"), "w") as file:
-        file.write("{} {}\n".format(*record))
+    namespaces.save_record(plan.path("init"), record)
 
 
 def load_init(directory):
-    """(pid, start time) of the cluster's init, or None if none was started."""
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        with open(os.path.join(directory, "init")) as file:
-            pid, started = file.read().split()
-            return [int(pid), int(started)]
-    return None
+    """The record of the cluster's init, or None if none was started."""
+    return namespaces.load_record(os.path.join(directory, "init"))
 
 
 def stop(directory):
@@ -68,7 +63,7 @@ def kill(plan):
     """Kill init, and so everything, and remove the cgroups."""
     cgroups.thaw(plan.cgroups)
     record = load_init(plan.directory)
-    if process.alive(record):
+    if namespaces.alive(record):
         with contextlib.suppress(ProcessLookupError):
             _kill_and_wait(record[0])
     cgroups.remove(plan.cgroups)

@@ -12,13 +12,12 @@ static int fail(const char *what, pmix_status_t status)
 	return 1;
 }
 
-static pmix_status_t fence(void)
+static pmix_status_t fence(bool exchange)
 {
 	pmix_info_t collect;
-	bool yes = true;
 	pmix_status_t status;
 
-	PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+	PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &exchange, PMIX_BOOL);
 	status = PMIx_Fence(NULL, 0, &collect, 1);
 	PMIX_INFO_DESTRUCT(&collect);
 	return status;
@@ -46,7 +45,7 @@ int main(void)
 	PMIX_VALUE_LOAD(&mine, node, PMIX_STRING);
 	if ((status = PMIx_Put(PMIX_GLOBAL, "node", &mine)) != PMIX_SUCCESS ||
 	    (status = PMIx_Commit()) != PMIX_SUCCESS ||
-	    (status = fence()) != PMIX_SUCCESS)
+	    (status = fence(true)) != PMIX_SUCCESS)
 		return fail("exchange", status);
 
 	PMIX_LOAD_PROCID(&next, self.nspace, (self.rank + 1) % size);
@@ -57,6 +56,10 @@ int main(void)
 	       found->data.string);
 	PMIX_VALUE_RELEASE(found);
 
+	/* A server may ask another for a value although it was exchanged: nobody
+	 * leaves before all have theirs. */
+	if ((status = fence(false)) != PMIX_SUCCESS)
+		return fail("last fence", status);
 	if ((status = PMIx_Finalize(NULL, 0)) != PMIX_SUCCESS)
 		return fail("PMIx_Finalize", status);
 	return 0;
