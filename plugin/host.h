@@ -40,6 +40,8 @@ class Host {
   virtual std::vector<std::string> step_argv() const = 0;
   virtual std::optional<std::uint32_t> step_number() const = 0;
   virtual std::optional<std::uint32_t> job_id() const = 0;  // of this component
+  // Whether the first rank of this component runs on this node: known before there are tasks.
+  virtual bool has_first_rank() const = 0;
 
   // To slurmd's log in slurmstepd, to standard error elsewhere.
   virtual void log(std::string_view line) const = 0;

@@ -80,6 +80,14 @@ std::optional<std::uint32_t> SlurmHost::step_number() const { return number_item
 
 std::optional<std::uint32_t> SlurmHost::job_id() const { return number_item(handle_, S_JOB_ID); }
 
+// Slurm has no word for the node's own name here, and needs none: what counts is who runs on it.
+bool SlurmHost::has_first_rank() const {
+  constexpr std::uint32_t kFirstOfThisNode = 0;
+  std::uint32_t rank = 0;
+  return spank_get_item(handle_, S_JOB_LOCAL_TO_GLOBAL_ID, kFirstOfThisNode, &rank) == ESPANK_SUCCESS &&
+         rank == 0;
+}
+
 void SlurmHost::log(std::string_view line) const { slurm_error("%s", std::string(line).c_str()); }
 
 }  // namespace pinstep

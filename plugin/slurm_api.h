@@ -25,6 +25,7 @@ class SlurmHost final : public Host {
   std::vector<std::string> step_argv() const override;
   std::optional<std::uint32_t> step_number() const override;
   std::optional<std::uint32_t> job_id() const override;
+  bool has_first_rank() const override;
   void log(std::string_view line) const override;
 
  private:

@@ -26,7 +26,8 @@ std::optional<std::uint16_t> port_to_hold(const Host& host, const State& state) 
   const auto pin = Pin::parse(environment.get(variable::kPin).value_or(""));
   const auto place = read_step_place(environment, Moment::before_tasks, host.step_number());
   if (!pin || !place || place->id.kind != StepId::Kind::tasks) return std::nullopt;
-  if (place->master_node != place->node) return std::nullopt;
+  // Where nobody can name rank 0's node, no task is told a port.
+  if (!place->master_node || !host.has_first_rank()) return std::nullopt;
   // Two components of a heterogeneous step may share the node; only one can hold the port.
   if (place->master_component && place->master_component != host.job_id()) return std::nullopt;
   const Shape shape = effective_shape(pin->shape, host.step_argv());

@@ -84,7 +84,7 @@ void find_master(const Environment& environment, Moment moment, StepPlace& place
   const auto component = first_component(environment, nodes);
   if (component) place.master_component = component->job;
   if (place.nodes == 1) {
-    place.master_node = place.node;
+    place.master_node = moment == Moment::before_tasks ? nth_node(nodes, 0) : place.node;
     return;
   }
   const bool is_arbitrary = environment.get("SLURM_DISTRIBUTION").value_or("").starts_with("arbitrary");
@@ -166,8 +166,10 @@ Result<StepPlace> read_step_place(const Environment& environment, Moment moment,
 
   StepPlace place;
   place.id = StepId::from(*job, *step);
-  place.node = environment.get("SLURMD_NODENAME").value_or("");
-  if (place.node.empty()) return missing("SLURMD_NODENAME");
+  if (moment == Moment::in_task) {
+    place.node = environment.get("SLURMD_NODENAME").value_or("");
+    if (place.node.empty()) return missing("SLURMD_NODENAME");
+  }
   if (place.id.kind != StepId::Kind::tasks) {
     place.master_node = place.node;
     return place;

@@ -32,14 +32,15 @@ struct StepId {
 // Where a step runs: known in slurmstepd before there are tasks.
 struct StepPlace {
   StepId id;
-  std::string node;                        // this node's Slurm name; may differ from its host name
+  std::string node;                        // this node's Slurm name, empty before the tasks
   std::uint32_t nodes = 1;                 // of the step
   std::optional<std::string> master_node;  // of global rank 0; nothing if no node but that one can know
   // Heterogeneous jobs: the job id of the component that rank 0 belongs to; else nothing.
   std::optional<std::uint32_t> master_component;
 };
 
-// Whether PMIX_* of this very step can be in the environment yet.
+// Before the tasks, PMIX_* and SLURMD_NODENAME are not yet those of this very step and node, but what srun
+// had in its own environment.
 enum class Moment { before_tasks, in_task };
 
 // `step` is Slurm's step number where the caller has it from a better source than SLURM_STEP_ID, which a

@@ -73,6 +73,12 @@ class Step : public testing::Test {
 // ---- the port ---------------------------------------------------------------------------------------
 
 TEST_F(Step, HoldsTheDerivedPortOnTheMasterNodeOnly) {
+  host_.first_rank = false;
+  hold_step_port(host_, state_);
+  EXPECT_FALSE(state_.port);
+  // A name that is there before the tasks is that of the node srun runs on.
+  host_.first_rank = true;
+  become({{"SLURMD_NODENAME", "n7"}});
   hold_step_port(host_, state_);
   ASSERT_TRUE(state_.port);
   EXPECT_EQ(state_.port->port, derived_port({12, StepId::Kind::tasks, 3}));
@@ -85,7 +91,6 @@ TEST_F(Step, HoldsNoPortWhereItIsNotNeeded) {
     std::vector<Change> changes;
   };
   const Case cases[] = {
-      {"another node", {{"SLURMD_NODENAME", "n1"}}},
       {"the user has one", {{"MASTER_PORT", "29500"}}},
       {"the user has a wrong one", {{"MASTER_PORT", "x"}}},
       {"the site reserves some", {{"SLURM_STEP_RESV_PORTS", "12003"}}},

@@ -36,6 +36,7 @@ class FakeHost final : public Host {
   std::vector<std::string> step_argv() const override { return argv; }
   std::optional<std::uint32_t> step_number() const override { return step; }
   std::optional<std::uint32_t> job_id() const override { return id; }
+  bool has_first_rank() const override { return first_rank; }
   void log(std::string_view line) const override { logged.emplace_back(line); }
 
   bool refuses = false;  // the next settings of variables
@@ -44,6 +45,7 @@ class FakeHost final : public Host {
   std::vector<std::string> argv{"python", "train.py"};
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> id;
+  bool first_rank = true;
   mutable std::vector<std::string> logged;
 
  private:

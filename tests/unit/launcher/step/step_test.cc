@@ -194,6 +194,17 @@ TEST(ReadStepPlace, FindsTheNodeOfRankZero) {
   }
 }
 
+TEST(ReadStepPlace, KnowsRankZeroNodeBeforeTheTasksWithoutThisNodesName) {
+  for (const char* name : {static_cast<const char*>(nullptr), "login"}) {
+    const auto place = read_step_place(
+        task({{"SLURMD_NODENAME", name}, {"SLURM_STEP_NODELIST", "n4"}, {"SLURM_STEP_NUM_NODES", "1"}}),
+        Moment::before_tasks);
+    ASSERT_THAT(place, Succeeds());
+    EXPECT_EQ(place->node, "");
+    EXPECT_EQ(place->master_node, "n4");
+  }
+}
+
 // Component 0 (job 12) on n1, component 1 (job 13) on n0: the list is sorted, the ranks are not.
 Environment het_task(std::initializer_list<Change> changes) {
   return changed(task({{"SLURM_HET_SIZE", "2"},
