@@ -1,9 +1,9 @@
 """The cluster's own directory in each cgroup v1 hierarchy that Slurm uses.
 
 Contract: all cgroups of a cluster lie in one directory per controller, whose
-name follows from the cluster's directory alone. So `remove` finds them without
-any record, two clusters never meet, and the nodes see the directory as the root
-of the hierarchy. Other controllers (memory above all, by which the host may
+name follows from the cluster's directory alone: two clusters never meet, they
+are found even if all records are lost, and the nodes see them as the roots of
+the hierarchies. Other controllers (memory above all, by which the host may
 account for us) are left alone.
 """
 

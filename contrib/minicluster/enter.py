@@ -6,12 +6,13 @@ code, or 128 + signal, is returned; 127 and 126 as env(1) has them. A test run
 calls this thousands of times, so only what it needs is imported.
 """
 
+import errno
 import os
 import signal
 
 import inside
 import syscalls
-from namespaces import NODE_NAMESPACES, Namespaces, alive, load_record
+from namespaces import NODE_NAMESPACES, Namespaces, alive, execute, load_record
 
 # Sent to us, meant for the command.
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
@@ -63,7 +64,7 @@ def _become(target, user, argv, cwd, variables):
         syscalls.die_with_parent(signal.SIGKILL)
         os.umask(0o022)
         _change_directory(cwd, account["home"])
-    except (Refused, OSError) as error:
+    except Exception as error:
         _say(str(error))
         os._exit(1)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITED)
@@ -71,10 +72,10 @@ def _become(target, user, argv, cwd, variables):
         signal.signal(number, signal.SIG_DFL)   # Python ignores these
     environment = clean_environment(account, os.environ.get("TERM"), variables)
     try:
-        os.execvpe(argv[0], argv, environment)
+        execute(argv, environment)
     except OSError as error:
         _say(f"'{argv[0]}': {error.strerror}")
-        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+        os._exit(127 if error.errno == errno.ENOENT else 126)
 
 
 def _change_directory(cwd, home):

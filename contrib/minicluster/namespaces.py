@@ -54,6 +54,24 @@ def alive(record):
         start_time(record[0]) == record[1]
 
 
+def execute(argv, environment):
+    """As os.execvpe, which imports a module on its first call: in the root of
+    another release that module is not there. Raises the OSError that tells
+    most."""
+    name = argv[0]
+    paths = [name] if "/" in name else \
+        [f"{directory}/{name}" for directory in environment["PATH"].split(":")]
+    cause = None
+    for path in paths:
+        try:
+            os.execve(path, argv, environment)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            cause = cause or error
+        except OSError as error:
+            cause = error
+    raise cause
+
+
 def save_record(path, record):
     with open(path, "w") as file:
         file.write("{} {}\n".format(*record))

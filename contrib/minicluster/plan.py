@@ -47,6 +47,7 @@ class Plan:
     controller: Node
     login: Node
     compute: tuple
+    checkout: str                   # seen by the nodes at its own path
     root: str = "/"                 # what the nodes' root is an overlay over
     cpus: int = 8
     gpus: int = 0

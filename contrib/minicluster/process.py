@@ -9,7 +9,7 @@ import os
 import sys
 
 import cgroups
-from namespaces import NODE_NAMESPACES, identity
+from namespaces import NODE_NAMESPACES, execute, identity
 
 def redirect(path):
     """stdin from /dev/null, stdout and stderr appended to `path`."""
@@ -38,7 +38,7 @@ def spawn(namespaces, argv, environment, log, groups=()):
             os.write(write_end, b"%d" % host_pid())
             os.close(write_end)
             namespaces.enter(NODE_NAMESPACES)
-            os.execvpe(argv[0], argv, environment)
+            execute(argv, environment)
         except BaseException as error:
             print(f"minicluster: {argv[0]}: {error}", file=sys.stderr, flush=True)
         finally:
@@ -57,7 +57,7 @@ def capture(namespaces, argv, environment):
             redirect("/dev/null")
             os.dup2(write_end, 1)
             namespaces.enter(NODE_NAMESPACES)
-            os.execvpe(argv[0], argv, environment)
+            execute(argv, environment)
         finally:
             os._exit(127)
     os.close(write_end)

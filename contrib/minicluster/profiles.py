@@ -60,7 +60,7 @@ class Machine:
 
 def make_plan(options, index, machine):
     profile = PROFILES[options.profile]
-    count = options.nodes or profile.nodes
+    count = profile.nodes if options.nodes is None else options.nodes
     _refuse_unless(1 <= count <= plans.MAX_NODES,
                    f"--nodes is from 1 to {plans.MAX_NODES}")
     _refuse_unless(options.cpus >= 1, "--cpus is 1 or more")
@@ -81,6 +81,7 @@ def make_plan(options, index, machine):
             replace(plans.compute(index, number), plugstack=plugstacks[f"n{number}"],
                     topology=topologies.get(f"n{number}", ""))
             for number in range(count)),
+        checkout=machine.checkout,
         root=_root(options, profile),
         cpus=options.cpus,
         gpus=gpus,
@@ -91,8 +92,7 @@ def make_plan(options, index, machine):
         constrain=profile.constrain,
         cgroups=cgroups,
         slurm_lines=profile.lines + tuple(options.slurm_conf_line),
-        binds=((machine.checkout, machine.checkout, "rw"),
-               *(parse_bind(text) for text in options.bind)))
+        binds=tuple(parse_bind(text) for text in options.bind))
 
 
 def _refuse_unless(condition, text):

@@ -41,6 +41,7 @@ def build(plan, node):
     _devices(plan, root)
     _own_directories(plan, node, root)
     _files(plan, node, root)
+    _bind_at_same_path(plan.checkout, root)
     for source, target, mode in plan.binds:
         _bind(source, root + target, read_only=mode == "ro")
     _enter(root)
@@ -176,6 +177,18 @@ def _bind(source, target, read_only=False):
     syscalls.mount(source, target, "", MS_BIND)
     if read_only:
         syscalls.mount("none", target, "", MS_BIND | MS_REMOUNT | MS_RDONLY)
+
+
+def _bind_at_same_path(path, root):
+    """A mount point that is missing, below /tmp above all, gets parents with
+    the modes they have on the host: a 0700 directory must not open up."""
+    made = root
+    for part in path.strip("/").split("/"):
+        made = f"{made}/{part}"
+        if not os.path.lexists(made):
+            os.mkdir(made)
+            os.chmod(made, stat.S_IMODE(os.stat(made[len(root):]).st_mode))
+    _bind(path, root + path)
 
 
 def _mount_new(source, target, kind, flags=0, options=""):

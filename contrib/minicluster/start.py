@@ -90,7 +90,7 @@ def start(plan, lock_fd, claim):
         report, release = _start_init(plan, (lock_fd, claim.fileno()))
         with open(report) as file:
             if (text := file.read()) != DONE:
-                raise Failure(text or "the cluster's init was killed")
+                raise Failure(text or "the start was killed")
         os.write(release, b"up\n")
         os.close(release)
     except BaseException as error:
@@ -138,8 +138,8 @@ def _build(plan, report):
         builder.holders()
         builder.daemons()
         text = DONE
-    except (Failure, OSError, RuntimeError) as error:
-        text = f"{error}{builder.failure_tail()}"
+    except Exception as error:
+        text = f"{error or repr(error)}{builder.failure_tail()}"
     finally:
         os.write(report, text.encode())
         os._exit(0)
