@@ -28,7 +28,7 @@ class Namespaces:
         syscalls.setns(self.pidfd, flags)
         if flags & syscalls.CLONE_NEWNS:
             # setns leaves us in the namespace's root mount, which is not the
-            # node's root where pivot_root was not possible.
+            # node's root where pivot_root was not possible (see rootfs.py).
             os.fchdir(self.root)
             os.chroot(".")
             os.chdir("/")

@@ -30,7 +30,7 @@ OWN_MOUNTS = ("/dev", "/proc", "/sys", "/run", "/tmp")
 
 def build(plan, node):
     os.umask(0o022)
-    syscalls.mount("none", "/", "", MS_REC | MS_PRIVATE)
+    _make_private()
     host_mounts = parse_mountinfo(_read("/proc/self/mountinfo"))
     stage = plan.node_path(node, "root")
     root = _overlay(plan.root, stage)
@@ -155,16 +155,35 @@ def _files(plan, node, root):
             target.write(source.read())
 
 
+def _make_private():
+    """Keep our mounts to ourselves; in a chroot, "/" names no mount to say it of."""
+    here = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    _to_namespace_root()
+    syscalls.mount("none", "/", "", MS_REC | MS_PRIVATE)
+    os.fchdir(here)
+    os.chroot(".")
+    os.close(here)
+
+
+def _to_namespace_root():
+    """Entering the mount namespace one is in leaves any chroot."""
+    fd = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+    syscalls.setns(fd, syscalls.CLONE_NEWNS)
+    os.close(fd)
+
+
 def _enter(root):
-    os.chdir(root)
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    _to_namespace_root()
+    os.fchdir(fd)
+    os.close(fd)
     try:
         syscalls.pivot_root(".", ".")
         syscalls.umount(".", syscalls.MNT_DETACH)
     except OSError as error:
-        # Where the caller is itself in a chroot, its root is no mount point.
         if error.errno != errno.EINVAL:
             raise
-        os.chroot(".")
+        os.chroot(".")      # the machine's root is its initial ramfs
     os.chdir("/")
 
 

@@ -45,7 +45,7 @@ def unshare(flags):
 
 
 def setns(fd, flags):
-    """`fd` is a pidfd: all namespaces named in `flags` are entered at once."""
+    """`fd` is a namespace's file, or a pidfd to enter all named in `flags` at once."""
     _check(_libc.setns(fd, flags), "setns")
 
 
