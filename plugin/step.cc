@@ -65,11 +65,10 @@ std::vector<std::string> step_ids(const StepId& id, const Environment& environme
   if (!size || *size > 1024) return {id.text()};
   std::vector<std::string> ids;
   for (std::uint32_t i = 0; i < *size; ++i) {
-    const auto job = environment.get("SLURM_JOB_ID_HET_GROUP_" + std::to_string(i));
-    if (const auto number = parse_number<std::uint32_t>(job.value_or("")))
-      ids.push_back(StepId{*number, id.kind, id.number}.text());
+    const auto job = parse_number<std::uint32_t>(component_variable(environment, "SLURM_JOB_ID", i));
+    if (job) ids.push_back(StepId{*job, id.kind, id.number}.text());
   }
-  return ids;
+  return ids.empty() ? std::vector{id.text()} : ids;
 }
 
 TaskEnd task_end(const StepFacts& facts, const Environment& environment, const Settings& settings) {

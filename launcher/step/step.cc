@@ -63,9 +63,8 @@ std::optional<Component> first_component(const Environment& environment, std::st
   if (size == 0) return std::nullopt;
   const auto names = expand_node_list(step_nodes, kMaxNodes);
   for (std::uint32_t i = 0; names && i < size; ++i) {
-    const std::string group = "_HET_GROUP_" + std::to_string(i);
-    const Number job = number_of(environment, "SLURM_JOB_ID" + group);
-    const auto node = nth_node(environment.get("SLURM_JOB_NODELIST" + group).value_or(""), 0);
+    const Number job = parse_number<std::uint32_t>(component_variable(environment, "SLURM_JOB_ID", i));
+    const auto node = nth_node(component_variable(environment, "SLURM_JOB_NODELIST", i), 0);
     if (job && node && std::find(names->begin(), names->end(), *node) != names->end())
       return Component{*job, *node};
   }
@@ -156,6 +155,13 @@ std::string StepId::text() const {
       return beginning + "extern";
   }
   return beginning;
+}
+
+std::string_view component_variable(const Environment& environment, std::string_view name,
+                                    std::uint32_t component) {
+  const std::string number = std::to_string(component);
+  if (const auto value = environment.get(std::string(name) + "_HET_GROUP_" + number)) return *value;
+  return environment.get(std::string(name) + "_PACK_GROUP_" + number).value_or("");
 }
 
 Result<StepPlace> read_step_place(const Environment& environment, Moment moment, Number step) {

@@ -253,6 +253,15 @@ TEST_F(Step, CancelsEveryComponentOfAHeterogeneousStep) {
   become({{"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_ID_HET_GROUP_0", "12"}, {"SLURM_JOB_ID_HET_GROUP_1", "13"}});
   prepared();
   EXPECT_EQ(canceled(), "scancel --quiet --signal=KILL 12.3 13.3\n");
+  // As an srun outside of a job calls them; and one that calls them by no name we know.
+  become({{"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_ID_PACK_GROUP_0", "12"}, {"SLURM_JOB_ID_PACK_GROUP_1", "13"}});
+  prepared();
+  become({{"SLURM_HET_SIZE", "2"}});
+  prepared();
+  EXPECT_EQ(canceled(),
+            "scancel --quiet --signal=KILL 12.3 13.3\n"
+            "scancel --quiet --signal=KILL 12.3 13.3\n"
+            "scancel --quiet --signal=KILL 12.3\n");
 }
 
 TEST_F(Step, EndsTheTaskWhereSlurmRefusesAVariable) {
