@@ -4,9 +4,10 @@
 
 namespace pinstep {
 
-Result<FileContent> read_file(const std::string& path, std::size_t limit) {
+Result<FileContent> read_file(const std::string& path, std::size_t limit, Links links) {
   // O_NONBLOCK: opening a FIFO would otherwise wait for its writer. It means nothing to a regular file.
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const int nofollow = links == Links::refused ? O_NOFOLLOW : 0;
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | nofollow));
   const auto not_regular = [&] { return fail(ErrorKind::corrupt, "'" + path + "' is not a regular file"); };
   if (!file.valid() && errno == ENXIO) return not_regular();  // a socket
   if (!file.valid()) return fail_errno(errno, "open", path);

@@ -43,10 +43,12 @@ struct FileContent {
   struct stat info;  // of the open file, so that owner and content belong together
 };
 
-// Reads a regular file of at most `limit` bytes. The last component may not be a symbolic link; a FIFO
-// or device is refused without waiting for it. Errors: not_found, refused, corrupt (too long, not a
-// regular file), os.
-Result<FileContent> read_file(const std::string& path, std::size_t limit);
+// Whether the last component of a path may be a symbolic link.
+enum class Links { refused, followed };
+
+// Reads a regular file of at most `limit` bytes. A FIFO or device is refused without waiting for it.
+// Errors: not_found, refused, corrupt (too long, not a regular file), os.
+Result<FileContent> read_file(const std::string& path, std::size_t limit, Links links = Links::refused);
 
 // Writes the text with one write(2) and ignores failure: a message whose reader is gone is lost.
 void write_message(int fd, std::string_view text) noexcept;

@@ -12,7 +12,6 @@
 
 #include "envtools/base/environment.h"
 #include "envtools/base/error.h"
-#include "envtools/config/settings.h"
 
 namespace pinstep::cli {
 
@@ -65,10 +64,6 @@ Result<Parsed> parse(const Arguments& arguments, const std::vector<OptionSpec>& 
 // Prints "pinstep: error: cause" and "pinstep: hint: …" to standard error, or with `json` an object
 // {"error": kind, "cause": …, "hint": …} to standard output; gives the exit code.
 int report(const Error& error, bool json);
-
-// The user's settings at submission: site file, `site` arguments, user file, PINSTEP_* variables.
-// Errors: invalid, from the user's own places; what is wrong in the site's is the site's to mend.
-Result<SiteSettings> user_settings(const World& world, const std::vector<std::string>& site_arguments);
 
 std::string json_string(std::string_view text);
 

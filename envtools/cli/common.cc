@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/cli/cli.h"
 
@@ -14,24 +13,6 @@ tl::unexpected<Error> unknown_option(std::string_view name, const std::vector<Op
   const auto near = nearest(name, names);
   return fail(ErrorKind::usage, "there is no option '--" + std::string(name) + "'",
               near ? "did you mean '--" + std::string(*near) + "'?" : "--help lists the options");
-}
-
-// The user's own file; an absent one is no error.
-Result<std::vector<Assignment>> user_file(const World& world) {
-  std::string directory(world.environment.get("XDG_CONFIG_HOME").value_or(""));
-  if (directory.empty()) directory = std::string(world.environment.get("HOME").value_or("")) + "/.config";
-  const std::string path = directory + "/pinstep/config";
-  const auto file = read_file(path, kSettingsFileLimit);
-  if (!file && file.error().kind == ErrorKind::not_found) return std::vector<Assignment>();
-  if (!file) return tl::unexpected(file.error());
-  ParsedFile parsed = parse_settings_file(file->text, path);
-  if (!parsed.errors.empty()) return tl::unexpected(parsed.errors.front());
-  return std::move(parsed.assignments);
-}
-
-ParsedFile site_file() {
-  const auto file = read_file(kSiteFile, kSettingsFileLimit);
-  return file ? parse_settings_file(file->text, kSiteFile) : ParsedFile{};
 }
 
 }  // namespace
@@ -94,18 +75,6 @@ int report(const Error& error, bool json) {
     if (!error.hint.empty()) std::fprintf(stderr, "pinstep: hint: %s\n", error.hint.c_str());
   }
   return error.kind == ErrorKind::usage ? kUsage : kFailed;
-}
-
-Result<SiteSettings> user_settings(const World& world, const std::vector<std::string>& site_arguments) {
-  SiteSettings site = site_settings(site_file(), site_arguments);
-  const auto own = user_file(world);
-  if (!own) return tl::unexpected(own.error());
-  for (const auto& assignments : {*own, assignments_from(world.environment)})
-    for (const Assignment& assignment : assignments)
-      if (const auto done = assign(site.settings, assignment, SetBy::anyone); !done)
-        return tl::unexpected(done.error());
-  for (const Assignment& enforced : site.enforced) (void)assign(site.settings, enforced, SetBy::site);
-  return site;
 }
 
 std::string json_string(std::string_view text) {

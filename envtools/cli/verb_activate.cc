@@ -10,6 +10,7 @@
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "envtools/cli/cli.h"
+#include "envtools/config/files.h"
 #include "envtools/pin/pin.h"
 
 namespace pinstep::cli {
@@ -78,7 +79,7 @@ int run_activate(const World& world, const Arguments& arguments) {
   if (!pin) return report(pin.error(), json);
   const auto pinned = pin->prefix_for(own_platform());
   if (!pinned) return report(pinned.error(), json);
-  const auto settings = user_settings(world, {});
+  const auto settings = load_user_settings(world.environment, {});
   if (!settings) return report(settings.error(), json);
 
   SystemClock clock;

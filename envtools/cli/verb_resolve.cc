@@ -6,6 +6,7 @@
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "envtools/cli/cli.h"
+#include "envtools/config/files.h"
 #include "envtools/pin/resolve.h"
 
 namespace pinstep::cli {
@@ -66,7 +67,7 @@ int run_resolve(const World& world, const Arguments& arguments) {
     return report({ErrorKind::usage, "there is no shape '" + shape_name + "'",
                    "it is auto, rank, torchrun, spawn or none"},
                   json);
-  const auto settings = user_settings(world, parsed->all("site"));
+  const auto settings = load_user_settings(world.environment, parsed->all("site"));
   if (!settings) return report(settings.error(), json);
 
   ResolveRequest request;

@@ -38,6 +38,9 @@ Result<void> check_directory(const std::string& path) {
 
 Result<std::optional<Pin>> resolve(const ResolveRequest& request) {
   if (request.env == "none") return std::optional<Pin>();
+  if (request.env.empty())
+    return fail(ErrorKind::invalid, "the name of the environment is empty",
+                "name the directory of a prefix, or 'none'");
   if (request.env.find('/') == std::string::npos)
     return fail(ErrorKind::invalid, "'" + request.env + "' is not a path to an environment",
                 "name a directory with a '/' in it, such as './" + request.env + "', or 'none'");
