@@ -42,7 +42,10 @@ void end_task(const Error& error, const TaskEnd& end) {
   SystemClock clock;
   if (what.wait.count() > 0) clock.sleep(what.wait);
   if (what.speaks) write_message(STDERR_FILENO, failure_line(error, end.facts.place.node));
-  if (what.ends_step) become_scancel(end);
+  if (what.ends_step) {
+    clock.sleep(kTimeToBeHeard);
+    become_scancel(end);
+  }
   ::_exit(kOwnFailure);
 }
 

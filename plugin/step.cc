@@ -61,14 +61,10 @@ Arrival arrival_of(const StepFacts& facts, const Environment& environment) {
 
 // scancel wants every component of a heterogeneous step by its own job id.
 std::vector<std::string> step_ids(const StepId& id, const Environment& environment) {
-  const auto size = parse_number<std::uint32_t>(environment.get("SLURM_HET_SIZE").value_or(""));
-  if (!size || *size > 1024) return {id.text()};
   std::vector<std::string> ids;
-  for (std::uint32_t i = 0; i < *size; ++i) {
-    const auto job = parse_number<std::uint32_t>(component_variable(environment, "SLURM_JOB_ID", i));
-    if (job) ids.push_back(StepId{*job, id.kind, id.number}.text());
-  }
-  return ids.empty() ? std::vector{id.text()} : ids;
+  for (const std::uint32_t job : component_jobs(environment))
+    ids.push_back(StepId{job, id.kind, id.number}.text());
+  return ids.empty() ? std::vector<std::string>{id.text()} : ids;
 }
 
 TaskEnd task_end(const StepFacts& facts, const Environment& environment, const Settings& settings) {

@@ -3,6 +3,7 @@
 //
 // In a step that the plugin prepared there is nothing left to do but exec. Elsewhere (a cluster without
 // the plugin) it does what the plugin would have done; what it cannot do is in pinstep-launch(1).
+#include <limits.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
+#include "envtools/config/files.h"
 #include "envtools/pin/resolve.h"
 #include "launcher/launch/options.h"
 #include "launcher/prepare/prepare.h"
@@ -31,8 +33,10 @@ int end(const Error& error, const StepFacts& facts) {
   SystemClock clock;
   if (what.wait.count() > 0) clock.sleep(what.wait);
   if (what.speaks) write_message(STDERR_FILENO, failure_line(error, facts.place.node));
-  if (what.ends_step)
+  if (what.ends_step) {
+    clock.sleep(kTimeToBeHeard);
     exec({{SLURM_BINDIR "/scancel", "--quiet", "--signal=KILL", facts.place.id.text()}, process_environment()});
+  }
   return kOwnFailure;
 }
 
@@ -43,13 +47,15 @@ int run_program(const LaunchOptions& options, const Environment& environment) {
 }
 
 // The pin that --env-spec names, else the one that travels with the job; nothing for neither or `none`.
-Result<std::optional<Pin>> find_pin(const LaunchOptions& options, const Environment& environment) {
+Result<std::optional<Pin>> find_pin(const LaunchOptions& options, const Environment& environment,
+                                    const Settings& settings) {
   if (options.env_spec) {
-    char directory[4096];
+    char directory[PATH_MAX];
     ResolveRequest request;
     request.env = *options.env_spec;
     request.directory = ::getcwd(directory, sizeof directory) == nullptr ? "/" : directory;
-    request.trust = {::getuid(), {}};
+    request.trust = {::getuid(), settings.trusted_uids};
+    request.policies = settings.policies;
     return resolve(request);
   }
   const auto text = environment.get(variable::kPin);
@@ -77,7 +83,10 @@ int launch(const LaunchOptions& options) {
   const bool is_prepared = environment.get(variable::kStepId) == facts->place.id.text();
   if (is_prepared && !options.env_spec) return run_program(options, environment);
 
-  const auto pin = find_pin(options, environment);
+  const auto site = load_user_settings(environment, {});
+  if (!site) return end(site.error(), *facts);
+  const Settings& settings = site->settings;
+  const auto pin = find_pin(options, environment, settings);
   if (!pin) return end(pin.error(), *facts);
   TaskRequest request;
   request.environment = environment;
@@ -86,9 +95,10 @@ int launch(const LaunchOptions& options) {
   // Without the plugin this is where the environment enters the job, the first time.
   request.arrival = environment.has(variable::kStepId) ? Arrival::inside : Arrival::entry;
   request.values = Values::of_this_task;
-  request.trust = {::getuid(), {}};
+  request.trust = {::getuid(), settings.trusted_uids};
   request.own_bin = own_program_directory();
-  request.enoent_wait = Clock::Milliseconds{1000};
+  request.address_pattern = settings.address;
+  request.enoent_wait = settings.enoent_wait;
   if (*pin) request.pin = **pin;
   if (options.env_spec == "none") request.environment = leave(forget_rendezvous(environment));
 

@@ -123,7 +123,7 @@ Result<void> check_one_task_per_node(const StepFacts& facts, Shape shape) {
               "a program that starts the ranks of its node itself needs one task per node, and step " +
                   facts.place.id.text() + " has " + std::to_string(facts.size) + " tasks on " +
                   std::to_string(facts.place.nodes) + (facts.is_single_node() ? " node" : " nodes"),
-              "add --ntasks-per-node=1");
+              "add --ntasks=" + std::to_string(facts.place.nodes) + " --ntasks-per-node=1");
 }
 
 }  // namespace

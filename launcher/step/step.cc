@@ -17,6 +17,7 @@ constexpr std::uint32_t kExternStep = 0xfffffffc;
 
 // More nodes than any cluster has. Lists are the user's to make up, and read by slurmstepd as root.
 constexpr std::size_t kMaxNodes = 100'000;
+constexpr std::uint32_t kMaxComponents = 128;  // as Slurm allows a heterogeneous job
 
 using Number = std::optional<std::uint32_t>;
 
@@ -51,23 +52,42 @@ std::optional<std::string> nth_node(std::string_view list, std::size_t index) {
   return std::move((*names)[index]);
 }
 
+// One component of a heterogeneous job.
 struct Component {
   std::uint32_t job;
-  std::string first_node;
+  std::vector<std::string> nodes;  // those that are in the step
 };
 
-// The first component of a heterogeneous job that has its first node in the step.
-std::optional<Component> first_component(const Environment& environment, std::string_view step_nodes) {
-  const std::uint32_t size =
-      std::min<std::uint32_t>(number_of(environment, "SLURM_HET_SIZE").value_or(0), 1024);
-  if (size == 0) return std::nullopt;
-  const auto names = expand_node_list(step_nodes, kMaxNodes);
-  for (std::uint32_t i = 0; names && i < size; ++i) {
-    const Number job = parse_number<std::uint32_t>(component_variable(environment, "SLURM_JOB_ID", i));
-    const auto node = nth_node(component_variable(environment, "SLURM_JOB_NODELIST", i), 0);
-    if (job && node && std::find(names->begin(), names->end(), *node) != names->end())
-      return Component{*job, *node};
+std::vector<std::string> common_nodes(const std::vector<std::string>& step_nodes, std::string_view list) {
+  const auto nodes = expand_node_list(list, kMaxNodes);
+  std::vector<std::string> common;
+  for (const std::string& node : step_nodes)
+    if (nodes && std::find(nodes->begin(), nodes->end(), node) != nodes->end()) common.push_back(node);
+  return common;
+}
+
+// Empty for a job that is not heterogeneous. srun uses the older names where it makes the allocation itself.
+std::vector<Component> components(const Environment& environment) {
+  std::vector<Component> found;
+  if (!environment.has("SLURM_HET_SIZE")) return found;
+  const auto step_nodes = expand_node_list(environment.get("SLURM_STEP_NODELIST").value_or(""), kMaxNodes);
+  const bool is_new = environment.has("SLURM_JOB_ID_HET_GROUP_0");
+  for (std::uint32_t i = 0; step_nodes && i < kMaxComponents; ++i) {
+    const std::string group = (is_new ? "_HET_GROUP_" : "_PACK_GROUP_") + std::to_string(i);
+    const Number job = number_of(environment, "SLURM_JOB_ID" + group);
+    if (!job) break;
+    const std::string_view list = environment.get("SLURM_JOB_NODELIST" + group).value_or("");
+    found.push_back({*job, common_nodes(*step_nodes, list)});
   }
+  // The first component has the job's own id. Where it has not, a job submitted this one and left it these.
+  if (!found.empty() && found.front().job != number_of(environment, "SLURM_JOB_ID")) found.clear();
+  return found;
+}
+
+// The component of the step that has rank 0: the first of those with nodes in the step.
+std::optional<Component> first_component(const Environment& environment) {
+  for (Component& component : components(environment))
+    if (!component.nodes.empty()) return std::move(component);
   return std::nullopt;
 }
 
@@ -80,7 +100,7 @@ std::optional<std::string> first_of_host_file(const Environment& environment) {
 
 void find_master(const Environment& environment, Moment moment, StepPlace& place) {
   const std::string_view nodes = environment.get("SLURM_STEP_NODELIST").value_or("");
-  const auto component = first_component(environment, nodes);
+  const auto component = first_component(environment);
   if (component) place.master_component = component->job;
   if (place.nodes == 1) {
     place.master_node = moment == Moment::before_tasks ? nth_node(nodes, 0) : place.node;
@@ -94,7 +114,7 @@ void find_master(const Environment& environment, Moment moment, StepPlace& place
   if (mapping_is_of_this_step(environment, place.id, moment))
     if (const auto index = first_node_of_mapping(environment.get("SLURM_PMIX_MAPPING_SERV").value_or("")))
       place.master_node = nth_node(nodes, *index);
-  if (!place.master_node && component && !is_arbitrary) place.master_node = component->first_node;
+  if (!place.master_node && component && !is_arbitrary) place.master_node = component->nodes.front();
   if (!place.master_node && !component) place.master_node = first_of_host_file(environment);
 }
 
@@ -157,11 +177,10 @@ std::string StepId::text() const {
   return beginning;
 }
 
-std::string_view component_variable(const Environment& environment, std::string_view name,
-                                    std::uint32_t component) {
-  const std::string number = std::to_string(component);
-  if (const auto value = environment.get(std::string(name) + "_HET_GROUP_" + number)) return *value;
-  return environment.get(std::string(name) + "_PACK_GROUP_" + number).value_or("");
+std::vector<std::uint32_t> component_jobs(const Environment& environment) {
+  std::vector<std::uint32_t> jobs;
+  for (const Component& component : components(environment)) jobs.push_back(component.job);
+  return jobs;
 }
 
 Result<StepPlace> read_step_place(const Environment& environment, Moment moment, Number step) {

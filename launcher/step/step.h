@@ -39,11 +39,6 @@ struct StepPlace {
   std::optional<std::uint32_t> master_component;
 };
 
-// NAME of one component of a heterogeneous job, or nothing: NAME_HET_GROUP_1, or NAME_PACK_GROUP_1 as an srun
-// outside of a job still calls it.
-std::string_view component_variable(const Environment& environment, std::string_view name,
-                                    std::uint32_t component);
-
 // Before the tasks, PMIX_* and SLURMD_NODENAME are not yet those of this very step and node, but what srun
 // had in its own environment.
 enum class Moment { before_tasks, in_task };
@@ -53,6 +48,9 @@ enum class Moment { before_tasks, in_task };
 // or Slurm's variables contradict each other).
 Result<StepPlace> read_step_place(const Environment& environment, Moment moment,
                                   std::optional<std::uint32_t> step = {});
+
+// The job ids of a heterogeneous job's components; empty for any other job.
+std::vector<std::uint32_t> component_jobs(const Environment& environment);
 
 // One task's place in its step. Ranks count over all components of a heterogeneous step.
 struct StepFacts {

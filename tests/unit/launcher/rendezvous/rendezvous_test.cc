@@ -456,14 +456,13 @@ TEST(RendezvousVariables, AgreeBetweenTasksWhetherAValueOfTheUserContradicts) {
 }
 
 TEST(RendezvousVariables, WantOneTaskPerNodeWhereTheProgramStartsTheRanks) {
-  const std::string hint = "add --ntasks-per-node=1";
   for (const Shape shape : {Shape::torchrun, Shape::spawn})
     EXPECT_THAT(
         told(facts_of(0), shape),
         FailsWith(ErrorKind::conflict,
                   "a program that starts the ranks of its node itself needs one task per node, and step 12.3 "
                   "has 4 tasks on 2 nodes",
-                  hint));
+                  "add --ntasks=2 --ntasks-per-node=1"));
   StepFacts one_node = facts_of(0);
   one_node.place.nodes = 1;
   one_node.size = 2;
@@ -472,7 +471,7 @@ TEST(RendezvousVariables, WantOneTaskPerNodeWhereTheProgramStartsTheRanks) {
       FailsWith(ErrorKind::conflict,
                 "a program that starts the ranks of its node itself needs one task per node, and step 12.3 "
                 "has 2 tasks on 1 node",
-                hint));
+                "add --ntasks=1 --ntasks-per-node=1"));
 }
 
 // ---- the record of what is ours -----------------------------------------------------------------------
