@@ -20,7 +20,9 @@
 namespace pinstep {
 namespace {
 
-// `pinstep resolve` has said what is wrong on standard error itself.
+// `pinstep resolve` has said what is wrong on standard error itself, when it ends with one of these.
+constexpr int kResolveFailed = 1;
+constexpr int kResolveUsage = 2;
 constexpr std::string_view kAlreadySaid;
 
 void say(std::string_view line) { write_message(STDERR_FILENO, "pinstep: " + std::string(line) + "\n"); }
@@ -38,6 +40,16 @@ std::string resolver(const State& state) {
   return state.site.settings.pinstep.empty() ? PINSTEP_BINDIR "/pinstep" : state.site.settings.pinstep;
 }
 
+// What is wrong is the program itself, not the environment that was asked for.
+tl::unexpected<Error> broken_resolver(Error error) {
+  error.hint = "the plugin calls this program to resolve --env-spec; a site sets another path with 'pinstep'";
+  return tl::unexpected(std::move(error));
+}
+
+tl::unexpected<Error> broken_resolver(const Command& command, const std::string& what) {
+  return broken_resolver({ErrorKind::os, "'" + command.argv[0] + " resolve' " + what, ""});
+}
+
 Result<std::string> resolve_in_child(const State& state, const Submission& submission,
                                      const Environment& environment) {
   Command command{{resolver(state), "resolve"}, environment};
@@ -46,16 +58,17 @@ Result<std::string> resolve_in_child(const State& state, const Submission& submi
   command.argv.insert(command.argv.end(), {"--", submission.spec});
 
   const auto result = run(command, Pin::kSizeLimit + 1);
-  if (!result) {
-    Error error = result.error();
-    error.hint = "the plugin calls this program to resolve --env-spec; a site sets another path with 'pinstep'";
-    return tl::unexpected(error);
-  }
+  if (!result) return broken_resolver(result.error());
   if (result->signal != 0)
-    return fail(ErrorKind::os,
-                "'" + command.argv[0] + " resolve' was ended by signal " + std::to_string(result->signal));
-  if (result->exit_code != 0) return fail(ErrorKind::invalid, std::string(kAlreadySaid));
-  return std::string(trim(result->output));
+    return broken_resolver(command, "was ended by signal " + std::to_string(result->signal));
+  if (result->exit_code == kResolveFailed || result->exit_code == kResolveUsage)
+    return fail(ErrorKind::invalid, std::string(kAlreadySaid));
+  if (result->exit_code != 0)
+    return broken_resolver(command, "ended with exit code " + std::to_string(result->exit_code));
+  std::string text(trim(result->output));
+  if (const auto pin = Pin::parse(text); !pin)
+    return broken_resolver(command, "printed no pin: " + pin.error().cause);
+  return text;
 }
 
 // ---- srun's offer

@@ -268,6 +268,12 @@ TEST_F(Submit, StopsWhereTheResolverFails) {
   EXPECT_EQ(outcome(), "error: ");  // it has said itself what is wrong
   write_resolver("kill -SEGV $$");
   EXPECT_EQ(outcome(), "error: '" + resolver_ + " resolve' was ended by signal 11");
+  write_resolver("exit 127");
+  EXPECT_EQ(outcome(), "error: '" + resolver_ + " resolve' ended with exit code 127");
+  write_resolver("echo nonsense");
+  EXPECT_EQ(outcome(), "error: '" + resolver_ + " resolve' printed no pin: the job's pin has no valid schema");
+  write_resolver(":");
+  EXPECT_EQ(outcome(), "error: '" + resolver_ + " resolve' printed no pin: the job's pin has no valid schema");
   write_resolver("yes");
   EXPECT_EQ(outcome(), "error: the program wrote more than 4097 bytes");
 }
