@@ -10,7 +10,12 @@ Result<FileContent> read_file(const std::string& path, std::size_t limit, Links 
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | nofollow));
   const auto not_regular = [&] { return fail(ErrorKind::corrupt, "'" + path + "' is not a regular file"); };
   if (!file.valid() && errno == ENXIO) return not_regular();  // a socket
-  if (!file.valid()) return fail_errno(errno, "open", path);
+  if (!file.valid()) {
+    const int error_number = errno;
+    if (struct stat link{}; error_number == ELOOP && ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode))
+      return fail(ErrorKind::refused, "'" + path + "' is a symbolic link, which is not followed here");
+    return fail_errno(error_number, "open", path);
+  }
 
   FileContent content{};
   if (::fstat(file.get(), &content.info) != 0) return fail_errno(errno, "inspect", path);

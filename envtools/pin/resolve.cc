@@ -10,6 +10,13 @@
 namespace pinstep {
 namespace {
 
+tl::unexpected<Error> cannot_find(int error_number, const std::string& path) {
+  return fail_errno(error_number, "find", path,
+                    error_number == EACCES
+                        ? "one of the directories above it is closed to you"
+                        : "is the path right? a relative one starts in the working directory");
+}
+
 // Absolute and without "." and doubled slashes. Symbolic links stay as they are, since what an automounter
 // shows here may have another real path on the node; only ".." makes the real path necessary.
 Result<std::string> absolute_path(const std::string& text, const std::string& directory) {
@@ -17,7 +24,7 @@ Result<std::string> absolute_path(const std::string& text, const std::string& di
   for (const auto& part : joined) {
     if (part != "..") continue;
     char real[PATH_MAX];
-    if (::realpath(joined.c_str(), real) == nullptr) return fail_errno(errno, "find", text);
+    if (::realpath(joined.c_str(), real) == nullptr) return cannot_find(errno, text);
     return std::string(real);
   }
   std::string path = joined.lexically_normal();
@@ -27,7 +34,7 @@ Result<std::string> absolute_path(const std::string& text, const std::string& di
 
 Result<void> check_directory(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return fail_errno(errno, "find", path);
+  if (::stat(path.c_str(), &info) != 0) return cannot_find(errno, path);
   if (!S_ISDIR(info.st_mode))
     return fail(ErrorKind::invalid, "'" + path + "' is a file, and an environment is a directory",
                 "name the directory of a prefix that holds conda-meta/pinstep/activation");
@@ -55,6 +62,8 @@ Result<std::optional<Pin>> resolve(const ResolveRequest& request) {
     if (error.kind == ErrorKind::not_found) {
       error.cause = "'" + *path + "' is not a prefix made for pinstep: it has no conda-meta/pinstep/activation";
       error.hint = "pinstep(8) shows how to write one for a prefix made by hand";
+    } else if (error.hint.empty()) {
+      error.hint = "pinstep(8) says what an activation file must be";
     }
     return tl::unexpected(error);
   }

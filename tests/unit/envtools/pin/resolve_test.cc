@@ -96,10 +96,12 @@ TEST_F(Resolve, RefusesWhatIsNoPath) {
 }
 
 TEST_F(Resolve, SaysThatThereIsNoDirectory) {
-  EXPECT_THAT(resolved("./absent"),
-              FailsWith(ErrorKind::not_found, "cannot find '" + at("absent") + "': No such file or directory"));
+  constexpr auto kHint = "is the path right? a relative one starts in the working directory";
+  EXPECT_THAT(
+      resolved("./absent"),
+      FailsWith(ErrorKind::not_found, "cannot find '" + at("absent") + "': No such file or directory", kHint));
   EXPECT_THAT(resolved("absent/../env"),
-              FailsWith(ErrorKind::not_found, "cannot find 'absent/../env': No such file or directory"));
+              FailsWith(ErrorKind::not_found, "cannot find 'absent/../env': No such file or directory", kHint));
 }
 
 TEST_F(Resolve, RefusesAFile) {
