@@ -17,11 +17,6 @@ def inside(cluster, prefix, *program):
     return cluster.srun("-N2", "--ntasks-per-node=2", f"--env-spec={prefix}", *program).ok()
 
 
-def test_deliberate_failure_is_seen(cluster, prefix):
-    """Fails, as it must: see `deliberate` in tests/suites.ini."""
-    assert inside(cluster, prefix, "printenv", "OF_PREFIX").lines == ["1"]
-
-
 def test_python(cluster, prefix):
     program = "import os, sys; print(os.environ['RANK'], os.environ['OF_PREFIX'], sys.flags.no_user_site)"
     result = inside(cluster, prefix, "python3", "-c", program)

@@ -1,10 +1,12 @@
 // Uses up local ports as a busy node does: short connections to itself, PER_SECOND of them, each from an
 // ephemeral port that the kernel chooses from net.ipv4.ip_local_port_range.
 //
-//   port_churn SECONDS PER_SECOND
+//   port_churn SECONDS PER_SECOND OPEN
 //
-// Prints "ready" when it begins and at the end "N connections, N refused a port". The listener has a port
-// outside that range.
+// OPEN of them are open at any time.
+//
+// Prints "ready" when it begins, "1000 connections" when there were so many, and at the end "N connections, N
+// refused a port". The listener has a port outside that range.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,7 +20,6 @@
 namespace {
 
 constexpr std::uint16_t kListenPort = 9999;
-constexpr std::size_t kOpenAtOnce = 2;  // kept open, so that ports are really in use
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -41,6 +42,11 @@ int open_listener() {
   return listener;
 }
 
+void say(const char* line) {
+  std::puts(line);
+  std::fflush(stdout);
+}
+
 struct Connection {
   int client;
   int server;
@@ -57,26 +63,26 @@ void drop(const Connection& connection) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 4) return 2;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::atof(argv[1]));
   const auto pause = static_cast<useconds_t>(1e6 / std::atof(argv[2]));
+  const auto open_at_once = static_cast<std::size_t>(std::atol(argv[3]));
   const int listener = open_listener();
   const sockaddr_in target = loopback(kListenPort);
   std::deque<Connection> open;
   long connections = 0;
   long refused = 0;
-  std::puts("ready");
-  std::fflush(stdout);
+  say("ready");
   while (std::chrono::steady_clock::now() < end) {
     const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (::connect(client, reinterpret_cast<const sockaddr*>(&target), sizeof target) == 0) {
-      ++connections;
+      if (++connections == 1000) say("1000 connections");
       open.push_back({client, ::accept(listener, nullptr, nullptr)});
     } else {
       ++refused;
       ::close(client);
     }
-    if (open.size() > kOpenAtOnce) {
+    if (open.size() > open_at_once) {
       drop(open.front());
       open.pop_front();
     }

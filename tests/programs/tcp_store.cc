@@ -1,7 +1,8 @@
 // A rendezvous as PyTorch's TCPStore does it: rank 0 binds MASTER_PORT with SO_REUSEADDR and listens, all
 // ranks connect to MASTER_ADDR, and rank 0 answers when WORLD_SIZE ranks are there.
 //
-//   tcp_store [SECONDS]     rank 0 waits SECONDS before it binds, as a program that imports torch does
+//   tcp_store [FILE]     rank 0 says "ready" and binds when FILE is there: a program that imports torch takes
+//                        its time, too
 //
 // Every rank prints "rank R of N met at ADDR:PORT" and exits 0; otherwise one line of error and 1.
 #include <arpa/inet.h>
@@ -30,6 +31,12 @@ const char* variable(const char* name) {
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "tcp_store: %s: %s\n", what, std::strerror(errno));
   std::exit(1);
+}
+
+void wait_for(const char* file) {
+  std::puts("ready");
+  std::fflush(stdout);
+  while (::access(file, F_OK) != 0) ::usleep(10'000);
 }
 
 int listen_on(const char* port) {
@@ -70,7 +77,7 @@ int main(int argc, char** argv) {
 
   int server = -1;
   if (rank == 0) {
-    if (argc > 1) ::usleep(static_cast<useconds_t>(std::atof(argv[1]) * 1e6));
+    if (argc > 1) wait_for(argv[1]);
     server = listen_on(port);
   }
   const int client = connect_to(host, port);
