@@ -55,29 +55,33 @@ std::optional<std::string> nth_node(std::string_view list, std::size_t index) {
 // One component of a heterogeneous job.
 struct Component {
   std::uint32_t job;
-  std::vector<std::string> nodes;  // those that are in the step
+  std::optional<std::string> first_node;  // in the step; nothing if the component is not
 };
-
-std::vector<std::string> common_nodes(const std::vector<std::string>& step_nodes, std::string_view list) {
-  const auto nodes = expand_node_list(list, kMaxNodes);
-  std::vector<std::string> common;
-  for (const std::string& node : step_nodes)
-    if (nodes && std::find(nodes->begin(), nodes->end(), node) != nodes->end()) common.push_back(node);
-  return common;
-}
 
 // Empty for a job that is not heterogeneous. srun uses the older names where it makes the allocation itself.
 std::vector<Component> components(const Environment& environment) {
   std::vector<Component> found;
   if (!environment.has("SLURM_HET_SIZE")) return found;
-  const auto step_nodes = expand_node_list(environment.get("SLURM_STEP_NODELIST").value_or(""), kMaxNodes);
+  auto step_nodes = expand_node_list(environment.get("SLURM_STEP_NODELIST").value_or(""), kMaxNodes);
+  if (!step_nodes) return found;
+  std::sort(step_nodes->begin(), step_nodes->end());
+  const auto is_in_step = [&](const std::string& node) {
+    return std::binary_search(step_nodes->begin(), step_nodes->end(), node);
+  };
   const bool is_new = environment.has("SLURM_JOB_ID_HET_GROUP_0");
-  for (std::uint32_t i = 0; step_nodes && i < kMaxComponents; ++i) {
+  std::size_t nodes_left = kMaxNodes;  // for all components together
+  for (std::uint32_t i = 0; i < kMaxComponents; ++i) {
     const std::string group = (is_new ? "_HET_GROUP_" : "_PACK_GROUP_") + std::to_string(i);
     const Number job = number_of(environment, "SLURM_JOB_ID" + group);
     if (!job) break;
+    Component component{*job, std::nullopt};
     const std::string_view list = environment.get("SLURM_JOB_NODELIST" + group).value_or("");
-    found.push_back({*job, common_nodes(*step_nodes, list)});
+    if (const auto nodes = expand_node_list(list, nodes_left)) {
+      nodes_left -= nodes->size();
+      const auto first = std::find_if(nodes->begin(), nodes->end(), is_in_step);
+      if (first != nodes->end()) component.first_node = *first;
+    }
+    found.push_back(std::move(component));
   }
   // The first component has the job's own id. Where it has not, a job submitted this one and left it these.
   if (!found.empty() && found.front().job != number_of(environment, "SLURM_JOB_ID")) found.clear();
@@ -87,7 +91,7 @@ std::vector<Component> components(const Environment& environment) {
 // The component of the step that has rank 0: the first of those with nodes in the step.
 std::optional<Component> first_component(const Environment& environment) {
   for (Component& component : components(environment))
-    if (!component.nodes.empty()) return std::move(component);
+    if (component.first_node) return std::move(component);
   return std::nullopt;
 }
 
@@ -114,7 +118,7 @@ void find_master(const Environment& environment, Moment moment, StepPlace& place
   if (mapping_is_of_this_step(environment, place.id, moment))
     if (const auto index = first_node_of_mapping(environment.get("SLURM_PMIX_MAPPING_SERV").value_or("")))
       place.master_node = nth_node(nodes, *index);
-  if (!place.master_node && component && !is_arbitrary) place.master_node = component->nodes.front();
+  if (!place.master_node && component && !is_arbitrary) place.master_node = component->first_node;
   if (!place.master_node && !component) place.master_node = first_of_host_file(environment);
 }
 

@@ -262,6 +262,16 @@ TEST(ReadStepPlace, FindsTheFirstComponentOfAHeterogeneousStep) {
   }
 }
 
+TEST(ReadStepPlace, TakesTwoLongListsWithoutComparingAllWithAll) {
+  Environment environment = het_task({{"SLURM_STEP_NODELIST", "n[0-99999]"}});
+  for (int component = 0; component < 128; ++component) {
+    const std::string group = "_HET_GROUP_" + std::to_string(component);
+    environment.set("SLURM_JOB_ID" + group, std::to_string(12 + component));
+    environment.set("SLURM_JOB_NODELIST" + group, "m[0-99999]");
+  }
+  EXPECT_THAT(read_step_place(environment, Moment::before_tasks), Succeeds());
+}
+
 TEST(ReadStepPlace, DoesNotExpandAListThatIsLongerThanAnyClusters) {
   const char* const endless = "n[0-999999999999999]";
   EXPECT_THAT(
