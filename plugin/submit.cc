@@ -13,6 +13,7 @@
 #include "envtools/pin/pin.h"
 #include "launcher/rendezvous/addresses.h"
 #include "launcher/rendezvous/rendezvous.h"
+#include "launcher/step/nodelist.h"
 #include "launcher/step/offer.h"
 #include "pinstep_config.h"
 #include "plugin/site.h"
@@ -73,13 +74,19 @@ Result<std::string> resolve_in_child(const State& state, const Submission& submi
 
 // ---- srun's offer
 
+// As srun reads it: '#' begins a comment, a line holds host lists, perhaps with '*COUNT'.
 std::string first_of_host_file(const Environment& environment) {
   const auto path = environment.get("SLURM_HOSTFILE");
   if (!path) return {};
-  const auto file = read_file(std::string(*path), 1 << 20);
+  const auto file = read_file(std::string(*path), 1 << 20, Links::followed);
   if (!file) return {};
-  const std::string_view text = trim(file->text);
-  return std::string(text.substr(0, text.find_first_of(" \t\r\n,*")));
+  for (const std::string_view line : split(file->text, '\n')) {
+    const std::string_view lists = trim(line.substr(0, line.find_first_of("#*")));
+    if (lists.empty()) continue;
+    const auto names = expand_node_list(lists.substr(0, lists.find_first_of(" \t")), 1);
+    return names ? names->front() : std::string();
+  }
+  return {};
 }
 
 // A port that cannot be held is no reason to stop: the tasks then derive one.

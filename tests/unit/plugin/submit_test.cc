@@ -224,6 +224,29 @@ TEST_F(Submit, SaysInTheOfferThatTheEnvironmentEntersHere) {
             "entry");
 }
 
+TEST_F(Submit, OffersTheHostFilesFirstNode) {
+  struct Case {
+    const char* text;
+    const char* first;
+  };
+  FakeHost host(Context::srun);
+  for (const Case& c :
+       {Case{"n3\nn1\n", "n3"}, Case{"n3*2\nn1\n", "n3"}, Case{"  n3 \r\n", "n3"}, Case{"n3,n1\n", "n3"},
+        Case{"n3 n1\n", "n3"}, Case{"# hosts\n\n n3 # fast\n", "n3"}, Case{"n[07-09]*4\n", "n07"},
+        Case{"n[3\n", ""}, Case{"n3", "n3"}, Case{"", ""}, Case{"# none\n", ""}}) {
+    write_file(directory_ / "hosts", c.text);
+    State state = state_with(nullptr);
+    Environment before = with_pin(some_pin());
+    before.set("SLURM_HOSTFILE", directory_ / "hosts");
+    EXPECT_EQ(submitted(state, host, before,
+                        [](const Environment& after) {
+                          return Offer::parse(after.get(variable::kOffer).value_or(""))->first;
+                        }),
+              c.first)
+        << c.text;
+  }
+}
+
 TEST_F(Submit, GivesAnInheritedPinANewTokenInSbatch) {
   State state = state_with(nullptr);
   FakeHost host(Context::allocator);
