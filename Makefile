@@ -178,6 +178,8 @@ $(BUILD)/gen/pinstep_config.h: FORCE
 
 made_first = $(BUILD)/compile-flags | $(BUILD)/gen/pinstep_config.h
 
+c_compiler = $(CC)
+
 # compile SAID,COMPILER AND FLAGS: the recipe of an object; notes the headers it saw beside it.
 compile = $(call quiet,$1)mkdir -p $(@D) && $2 -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
@@ -185,7 +187,7 @@ $(BUILD)/obj/%.o: %.cc $(made_first)
 	$(call compile,CXX,$(CXX) $(compile_cxx))
 
 $(BUILD)/obj/%.o: %.c $(made_first)
-	$(call compile,CC,$(CC) $(compile_c))
+	$(call compile,CC,$(c_compiler) $(compile_c))
 
 $(BUILD)/obj-faults/%.o: %.cc $(made_first)
 	$(call compile,CXX,$(CXX) $(compile_cxx) -DPINSTEP_FAULTS)
@@ -210,18 +212,19 @@ $(call object,$(SLURM_SRC)) $(call faults_object,$(SLURM_SRC)): | $(BUILD)/gen/s
 endif
 $(call series_object,$(SLURM_SRC)): | $(BUILD)/gen/series
 $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
-$(call object,$(MPI_SRC)): private CC = $(MPICC)
+$(call object,$(MPI_SRC)): private c_compiler = $(MPICC)
 
 $(LIB): $(call object,$(LIB_SRC)) $(BUILD)/link-flags
 	$(call quiet,AR)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # Programs: how each is linked, of what, and one rule for all.
+linker = $(CXX)
 how = -pie
 $(BUILD)/bin/pinstep-launch: private how = $(or $(STATIC),-pie)
 $(BUILD)/tests/%-static:     private how = $(or $(STATIC),-pie)
 $(BUILD)/tests/unit:         private needs = $(GTEST_LIBS)
 $(call program,$(PMIX_SRC)): private needs = $(PMIX_LIBS)
-$(call program,$(MPI_SRC)):  private CXX = $(MPICC)
+$(call program,$(MPI_SRC)):  private linker = $(MPICC)
 
 $(BUILD)/bin/pinstep:        $(call object,$(CLI_SRC))
 $(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
@@ -230,7 +233,7 @@ $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
 $(PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
-	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(how) $(link) -o $@ $(filter %.o,$^) $(LIB) $(needs) $(LIBS)
+	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -o $@ $(filter %.o,$^) $(LIB) $(needs) $(LIBS)
 
 # Plugins: they may leave open only what the process that loads them provides.
 $(BUILD)/lib/pinstep.so:          $(call object,$(PLUGIN_SRC))
