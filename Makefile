@@ -281,13 +281,15 @@ INSTALLED = \
 	$(foreach page,$(wildcard man/*.[1-8]),$(page):$(mandir)/man$(subst .,,$(suffix $(page))))
 OUR_DIRECTORIES = $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
 
+# By rename: a running Slurm loads either the old plugin or the new one.
 install: all
 	@set -e; for item in $(INSTALLED); do \
 		file=$${item%%:*} dir='$(DESTDIR)'$${item#*:}; \
 		if test -x $$file; then mode=755; else mode=644; fi; \
 		echo "  INSTALL $$dir/$${file##*/}"; \
 		test -d "$$dir" || install -d -m 755 "$$dir"; \
-		install -m $$mode $$file "$$dir"; \
+		install -m $$mode $$file "$$dir/$${file##*/}+"; \
+		mv -f "$$dir/$${file##*/}+" "$$dir/$${file##*/}"; \
 	done
 
 uninstall:
