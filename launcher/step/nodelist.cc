@@ -1,5 +1,6 @@
 #include "launcher/step/nodelist.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "envtools/base/text.h"
@@ -19,6 +20,7 @@ struct Part {
   std::vector<Range> ranges;
 };
 
+constexpr std::size_t kMaxName = 255;  // of a host name; lists are the user's to make up, memory is not
 constexpr std::size_t kMaxParts = 64;  // Slurm knows five brackets; each costs a level of recursion
 constexpr std::uint64_t kMaxNumber = 1'000'000'000'000'000'000;  // counting to it cannot overflow
 
@@ -47,6 +49,17 @@ std::optional<std::vector<Range>> parse_ranges(std::string_view text) {
   return ranges;
 }
 
+std::size_t longest_name(const std::vector<Part>& parts) {
+  std::size_t length = 0;
+  for (const Part& part : parts) {
+    std::size_t longest = part.literal.size();
+    for (const Range& range : part.ranges)
+      longest = std::max({longest, range.width, std::to_string(range.high).size()});
+    length += longest;
+  }
+  return length;
+}
+
 // One element of the list (no comma outside brackets) as its parts.
 std::optional<std::vector<Part>> parse_element(std::string_view element) {
   std::vector<Part> parts;
@@ -65,7 +78,7 @@ std::optional<std::vector<Part>> parse_element(std::string_view element) {
     parts.push_back({{}, std::move(*ranges)});
     element.remove_prefix(close + 1);
   }
-  if (parts.empty()) return std::nullopt;
+  if (parts.empty() || longest_name(parts) > kMaxName) return std::nullopt;
   for (const Part& part : parts)
     if (part.literal.find_first_of("] \t\n") != std::string_view::npos) return std::nullopt;
   return parts;
@@ -111,7 +124,8 @@ Result<std::vector<std::string>> expand_node_list(std::string_view list, std::si
   std::vector<std::string> names;
   for (const std::string_view element : elements_of(list)) {
     const auto parts = parse_element(element);
-    if (!parts) return fail(ErrorKind::invalid, "'" + std::string(list) + "' is not a node list");
+    if (!parts)
+      return fail(ErrorKind::invalid, "'" + std::string(list.substr(0, kMaxName)) + "' is not a node list");
     append_names(*parts, 0, "", limit, names);
   }
   return names;

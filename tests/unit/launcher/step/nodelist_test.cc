@@ -124,6 +124,15 @@ TEST(ExpandNodeList, RefusesMoreBracketsThanItCanStepThrough) {
   EXPECT_FALSE(expand_node_list(list, 1));
 }
 
+// A user may write what he likes into SLURM_STEP_NODELIST, and slurmstepd reads it.
+TEST(ExpandNodeList, RefusesNamesThatAreLongerThanAnyHosts) {
+  const std::string longest(255 - 3, 'n');
+  EXPECT_TRUE(expand_node_list(longest + "[8-100]", 1).has_value());
+  for (const std::string& list : {longest + "[8-1000]", longest + "[0008]", std::string(256, 'n')})
+    EXPECT_FALSE(expand_node_list(list, 1).has_value()) << list;
+  EXPECT_LT(expand_node_list(std::string(100'000, 'n'), 1).error().cause.size(), 300u);
+}
+
 TEST(ExpandNodeList, RefusesAWrongEndEvenIfTheBeginningIsEnough) {
   EXPECT_THAT(expand_node_list("n1,n[2-", 1), FailsWith(ErrorKind::invalid, "'n1,n[2-' is not a node list"));
 }
