@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 
 namespace pinstep::testing_support {
@@ -11,6 +12,7 @@ namespace pinstep::testing_support {
 ChildEnd in_child(const std::function<int()>& body) {
   int ends[2];
   if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  std::fflush(nullptr);  // or a child that exits writes what this process had buffered
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child == 0) {
