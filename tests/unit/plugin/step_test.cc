@@ -47,6 +47,17 @@ class Step : public testing::Test {
     host_.task.set(variable::kPin, pin_.text());
   }
 
+  // Makes this a step whose derived port nobody has, also where these tests run twice on one host.
+  std::uint16_t become_step_with_free_port() {
+    for (auto step = static_cast<std::uint32_t>(::getpid());; ++step) {
+      const std::uint16_t port = derived_port({12, StepId::Kind::tasks, step});
+      if (!hold_port(port)) continue;
+      host_.step = step;
+      return port;
+    }
+  }
+  std::string step_name() const { return StepId::from(12, *host_.step).text(); }
+
   // The child prints what `check` makes of the task's environment; its standard error comes along.
   ChildEnd prepared(const std::function<std::string(const Environment&)>& check = {}) {
     return in_child([&] {
@@ -73,6 +84,7 @@ class Step : public testing::Test {
 // ---- the port ---------------------------------------------------------------------------------------
 
 TEST_F(Step, HoldsTheDerivedPortOnTheMasterNodeOnly) {
+  const std::uint16_t port = become_step_with_free_port();
   host_.first_rank = false;
   hold_step_port(host_, state_);
   EXPECT_FALSE(state_.port);
@@ -81,7 +93,7 @@ TEST_F(Step, HoldsTheDerivedPortOnTheMasterNodeOnly) {
   become({{"SLURMD_NODENAME", "n7"}});
   hold_step_port(host_, state_);
   ASSERT_TRUE(state_.port);
-  EXPECT_EQ(state_.port->port, derived_port({12, StepId::Kind::tasks, 3}));
+  EXPECT_EQ(state_.port->port, port);
   EXPECT_FALSE(state_.deferred_error);
 }
 
@@ -124,6 +136,7 @@ TEST_F(Step, LetsOneComponentOfAHeterogeneousStepHoldThePort) {
           {"SLURM_JOB_ID_HET_GROUP_1", "13"},
           {"SLURM_JOB_NODELIST_HET_GROUP_0", "n0"},
           {"SLURM_JOB_NODELIST_HET_GROUP_1", "n1"}});
+  become_step_with_free_port();
   host_.id = 13;
   hold_step_port(host_, state_);
   EXPECT_FALSE(state_.port);
@@ -133,7 +146,7 @@ TEST_F(Step, LetsOneComponentOfAHeterogeneousStepHoldThePort) {
 }
 
 TEST_F(Step, LetsTheTasksReportATakenPort) {
-  const std::uint16_t port = derived_port({12, StepId::Kind::tasks, 3});
+  const std::uint16_t port = become_step_with_free_port();
   const auto taken = hold_port(port);
   hold_step_port(host_, state_);
   EXPECT_FALSE(state_.port);
@@ -143,7 +156,7 @@ TEST_F(Step, LetsTheTasksReportATakenPort) {
   EXPECT_EQ(end.output,
             "pinstep: error: n0: port " + std::to_string(port) +
                 " is taken by another program (run the step again, or set MASTER_PORT to a free port)\n");
-  EXPECT_EQ(canceled(), "scancel --quiet --signal=KILL 12.3\n");
+  EXPECT_EQ(canceled(), "scancel --quiet --signal=KILL " + step_name() + "\n");
 }
 
 // ---- the task -----------------------------------------------------------------------------------
