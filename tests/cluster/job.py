@@ -52,8 +52,8 @@ class Job:
 
     @property
     def lines(self):
-        """The output without what srun says itself, which depends on how busy the cluster is."""
-        return [line for line in self.output.splitlines() if not line.startswith("srun:")]
+        """The output without what Slurm says itself, which depends on how busy the cluster is."""
+        return [line for line in self.output.splitlines() if not re.match("srun: |slurmstepd-", line)]
 
     def output_of(self, name):
         """Of an array's task: output_of("12_3")."""

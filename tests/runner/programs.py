@@ -19,7 +19,7 @@ Setting = namedtuple("Setting", "top build environment pattern seed shuffle minu
 def pytest(setting, *arguments):
     """Isolated from the user's own packages, and with nothing compiled left in the checkout."""
     return ["/usr/bin/python3", "-I", "-X", f"pycache_prefix={setting.build}/pyc", "-m", "pytest",
-            "-c", "tests/pytest.ini", "--rootdir=tests", *arguments]
+            "-c", "tests/pytest.ini", "--rootdir=.", *arguments]
 
 
 def make(suite, setting, log):
@@ -82,6 +82,8 @@ def count(suite, setting):
     """How many cases the suite has, the deliberate one left out; None if it cannot tell."""
     if suite.kind == "fuzz":
         names = [os.path.basename(path) for path in fuzz.programs(setting.build)]
+        if not names:
+            return None
     else:
         listing = suite.run + ["--gtest_list_tests"] if suite.kind == "gtest" else \
             pytest(setting, "--collect-only", "-q", *suite.run)
