@@ -39,24 +39,29 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-bool configuration_constrains(const Environment& environment) {
+// Nothing where there is no such file.
+std::optional<bool> configuration_constrains(const Environment& environment) {
   const std::string_view conf = environment.get("SLURM_CONF").value_or("");
   const std::string directory(conf.substr(0, conf.rfind('/')));
-  const auto file = read_file(directory + "/cgroup.conf", 64 * 1024);
-  if (!file) return false;
+  const auto file = read_file(directory + "/cgroup.conf", 64 * 1024, Links::followed);
+  if (!file) return std::nullopt;
+  bool constrains = false;
   for (const std::string_view line : split(file->text, '\n'))
-    if (lower(line).starts_with("constraindevices=yes")) return true;
-  return false;
+    if (lower(line).starts_with("constraindevices=")) constrains = lower(line) == "constraindevices=yes";
+  return constrains;
+}
+
+bool cgroup_constrains() {
+  const auto group = devices_cgroup();
+  if (!group) return false;
+  const std::string list = read_kernel_file("/sys/fs/cgroup/devices" + *group + "/devices.list");
+  return !list.empty() && !list.starts_with("a ");
 }
 
 }  // namespace
 
 bool devices_are_constrained(const Environment& environment) {
-  if (const auto group = devices_cgroup()) {
-    const std::string list = read_kernel_file("/sys/fs/cgroup/devices" + *group + "/devices.list");
-    if (!list.empty()) return !list.starts_with("a ");
-  }
-  return configuration_constrains(environment);
+  return configuration_constrains(environment).value_or(cgroup_constrains());
 }
 
 }  // namespace pinstep

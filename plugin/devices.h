@@ -5,8 +5,9 @@
 
 namespace pinstep {
 
-// cgroup v1 says so itself. v2 hides it (a BPF program), there the answer is what cgroup.conf beside
-// SLURM_CONF says. false where neither can be read. To be called in the job's cgroup, as the user.
+// What cgroup.conf beside SLURM_CONF says; where there is none, what the job's cgroup v1 shows. The kernel is
+// asked second: a group that denies single devices still lists "a *:* rwm", and v2 shows nothing. false where
+// neither can be read. To be called in the job's cgroup, as the user.
 bool devices_are_constrained(const Environment& environment);
 
 }  // namespace pinstep

@@ -12,19 +12,19 @@ namespace {
 
 // After the watcher's limit the alarm gives it this long to end the step.
 constexpr unsigned kGraceSeconds = 5;
+constexpr std::size_t kScancelOutput = 64 * 1024;  // bytes; nobody reads them
 
-// Becomes scancel, which ends every other task of the step and, with it, this one. exec rather than a
-// child: nobody would be left to wait for it.
-void become_scancel(const TaskEnd& end) {
-  UniqueFd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (nowhere.valid()) {
-    ::dup2(nowhere.get(), STDOUT_FILENO);
-    ::dup2(nowhere.get(), STDERR_FILENO);
-  }
+// Has scancel end every task of the step, this one included. A child rather than exec: exec from the watcher
+// thread would wait for the main thread, which may be where no signal reaches it. This task waits for its
+// child, since Slurm kills what a task leaves behind.
+void end_step(const TaskEnd& end) {
+  // What scancel has to say would be one more line; the user has had his.
+  const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (nowhere.valid()) ::dup2(nowhere.get(), STDERR_FILENO);
   Command command{{end.scancel, "--quiet", "--signal=KILL"}, {}};
   command.argv.insert(command.argv.end(), end.step_ids.begin(), end.step_ids.end());
   if (const auto conf = end.environment.get("SLURM_CONF")) command.environment.set("SLURM_CONF", *conf);
-  exec(command);
+  (void)run(command, kScancelOutput);
 }
 
 void set_alarm_action() {
@@ -44,7 +44,7 @@ void end_task(const Error& error, const TaskEnd& end) {
   if (what.speaks) write_message(STDERR_FILENO, failure_line(error, end.facts.place.node));
   if (what.ends_step) {
     clock.sleep(kTimeToBeHeard);
-    become_scancel(end);
+    end_step(end);
   }
   ::_exit(kOwnFailure);
 }

@@ -8,19 +8,19 @@
 
 namespace pinstep {
 
-// Runs a hook's body; whatever happens in it, Slurm gets 0: every error has been dealt with by then, and a
-// hook that fails drains nodes. `report` gets one line and must not throw.
-template <class Body, class Report>
-int guarded(const char* hook, Body&& body, Report&& report) noexcept {
+// Runs a hook's body and gives 0, since every error has been dealt with by then and a hook that fails drains
+// nodes. After an exception Slurm gets what `on_exception` makes of it, which must not throw.
+template <class Body, class OnException>
+int guarded(const char* hook, Body&& body, OnException&& on_exception) noexcept {
   try {
     inject_fault(hook);
     body();
+    return 0;
   } catch (const std::exception& error) {
-    report(hook, error.what());
+    return on_exception(hook, error.what());
   } catch (...) {
-    report(hook, "unknown exception");
+    return on_exception(hook, "unknown exception");
   }
-  return 0;
 }
 
 }  // namespace pinstep

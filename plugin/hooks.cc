@@ -23,12 +23,14 @@ extern "C" {
 #define VISIBLE __attribute__((visibility("default")))
 #define EXPORTED extern "C" VISIBLE
 
-// SPANK_PLUGIN defines const objects, which C++ does not export unless they were declared extern.
+// What SPANK_PLUGIN would define. In C++ a const object is exported only if it was declared extern before.
 extern "C" {
 VISIBLE extern const char plugin_name[];
 VISIBLE extern const char plugin_type[];
 VISIBLE extern const unsigned int plugin_version;
-SPANK_PLUGIN(pinstep, 1)
+const char plugin_name[] = "pinstep";
+const char plugin_type[] = "spank";
+const unsigned int plugin_version = SLURM_VERSION_NUMBER;  // Slurm loads a plugin of its own series only
 }
 
 namespace {
@@ -43,38 +45,46 @@ State& state() {
 }
 
 // What becomes of an exception. Slurm's daemons only log it.
-void report(const char* hook, const char* what) noexcept {
+int report(const char* hook, const char* what) noexcept {
   slurm_error("pinstep: internal error in %s: %s", hook, what);
+  return 0;
+}
+
+// An option that got lost must end its command: the one place where Slurm heeds an optional plugin.
+int report_option(const char* hook, const char* what) noexcept {
+  report(hook, what);
+  return -1;
 }
 
 // A command that asked for an environment must not submit without one.
-void report_submission(const char* hook, const char* what) noexcept {
+int report_submission(const char* hook, const char* what) noexcept {
   report(hook, what);
   if (state().env_spec.value()) ::_exit(1);
+  return 0;
 }
 
 // Nor may its program start without one.
-void report_task(const char* hook, const char* what) noexcept {
+int report_task(const char* hook, const char* what) noexcept {
   report(hook, what);
   ::_exit(kOwnFailure);
 }
 
-template <class Body, class Report = decltype(report)>
-int hook(const char* name, Body&& body, Report&& on_exception = report) noexcept {
+template <class Body, class OnException = decltype(report)>
+int hook(const char* name, Body&& body, OnException&& on_exception = report) noexcept {
   return guarded(name, body, on_exception);
 }
 
 int take_env_spec(int /*value*/, const char* argument, int remote) {
-  return hook("option", [&] {
-    if (remote == 0 && argument != nullptr) state().env_spec.called(argument);
-  });
+  if (remote != 0 || argument == nullptr) return 0;
+  return hook(
+      "option", [&] { state().env_spec.called(argument); }, report_option);
 }
 
 // The argument of a flag may come as NULL, "" or "(null)": it means nothing.
 int take_gpu_share(int /*value*/, const char* /*argument*/, int remote) {
-  return hook("option", [&] {
-    if (remote == 0) state().gpu_share.called("");
-  });
+  if (remote != 0) return 0;
+  return hook(
+      "option", [] { state().gpu_share.called(""); }, report_option);
 }
 
 // Slurm copies the table; its strings are not const in spank.h and are not written to.

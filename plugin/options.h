@@ -13,18 +13,22 @@ namespace pinstep {
 // enclosing sbatch or salloc was given), then for what stands on the command line or in #SBATCH lines.
 class OptionUse {
  public:
-  void called(std::string_view value) {
-    ++calls_;
-    value_ = value;
-  }
+  void called(std::string_view value);
   const std::optional<std::string>& value() const { return value_; }
+
+  // From here on `value` is what the command was submitted with; a later call with another one is an
+  // other_component()'s. (For a job script with two components Slurm calls back A, then B, then A again.)
+  void submitted() { is_submitted_ = true; }
+  const std::optional<std::string>& other_component() const { return other_component_; }
 
   // Typed, as opposed to inherited: there was more than the one callback of the environment form.
   bool is_typed(const Environment& environment, std::string_view option) const;
 
  private:
   int calls_ = 0;
+  bool is_submitted_ = false;
   std::optional<std::string> value_;
+  std::optional<std::string> other_component_;
 };
 
 // The variable that carries an option from sbatch or salloc to the commands inside the job.

@@ -21,8 +21,7 @@ struct State {
   // srun, sbatch, salloc
   OptionUse env_spec;
   OptionUse gpu_share;
-  // What the first component of a heterogeneous job was submitted with; nothing before that.
-  std::optional<std::optional<std::string>> submitted_spec;
+  bool is_submitted = false;  // the first component of a heterogeneous job, or the only one
 
   // srun and slurmstepd: kept open until exit
   std::optional<HeldPort> port;

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "envtools/base/fd.h"
-#include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/addresses.h"
 #include "launcher/step/offer.h"
 #include "pinstep_config.h"
+#include "plugin/batch_script.h"
 #include "plugin/devices.h"
 #include "plugin/failure.h"
 #include "plugin/site.h"
@@ -72,29 +72,13 @@ TaskEnd task_end(const StepFacts& facts, const Environment& environment, const S
           step_ids(facts.place.id, environment), environment};
 }
 
-// A login shell runs /etc/profile, which sets PATH anew in most distributions. The steps are right all the
-// same; the script's own commands are not, and nothing but the script can help that.
-bool needs_activate_line(const std::vector<std::string>& argv) {
-  if (argv.empty()) return false;
-  const auto script = read_file(argv[0], 16 << 20);
-  if (!script || !script->text.starts_with("#!")) return false;
-  if (script->text.find("pinstep activate") != std::string::npos) return false;
-  const std::string line = script->text.substr(0, script->text.find('\n'));
-  const std::vector<std::string_view> words = split(line, ' ');
-  for (const std::string_view word : std::vector<std::string_view>(words.begin() + 1, words.end()))
-    if (word == "--login" ||
-        (word.starts_with('-') && !word.starts_with("--") && word.find('l') != std::string_view::npos))
-      return true;
-  return false;
-}
-
 // Adds what only a batch script needs.
 void finish_batch(const Pin& pin, const std::vector<std::string>& argv, const std::string& bin,
                   PreparedTask& task) {
   // Inherited by every srun of the script; an explicit --gpu-bind still wins (design fact 10).
   if (pin.gpu_share && !task.environment.has("SLURM_GPU_BIND") && devices_are_constrained(task.environment))
     task.environment.set("SLURM_GPU_BIND", "none");
-  if (needs_activate_line(argv))
+  if (!argv.empty() && needs_activate_line(argv[0]))
     task.warnings.push_back(
         "this script runs in a login shell, which may reset PATH for the script itself, not for its "
         "steps; put this line into it: eval \"$(" +
@@ -167,7 +151,8 @@ void prepare_step_task(Host& host, const State& state) {
   ::prctl(PR_SET_NAME, "pinstep");
 
   const auto facts = read_step_facts(environment, host.step_number());
-  if (!facts) end_task(facts.error(), task_end({}, environment, state.site.settings));
+  if (!facts)
+    end_task(facts.error(), task_end(partial_step_facts(environment), environment, state.site.settings));
   const TaskEnd end = task_end(*facts, environment, state.site.settings);
   const auto pin = Pin::parse(environment.get(variable::kPin).value_or(""));
   if (!pin) end_task(pin.error(), end);

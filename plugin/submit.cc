@@ -138,6 +138,8 @@ Result<void> act_on(Host& host, State& state, const Submission& submission) {
     if (submission.act == Submission::Act::drop) {
       environment = leave(forget_rendezvous(std::move(environment)));
       environment.unset(variable::kPin);
+      // The job's own option would have an inner srun resolve it anew.
+      environment.unset(environment_form(kEnvSpecOption));
       if (context == Context::allocator) host.unset_for_job(variable::kPinJobControl);
     }
     replace_process_environment(environment);
@@ -184,15 +186,16 @@ Result<Submission> decide(const State& state, const Environment& environment, Co
 }
 
 Result<void> submit(Host& host, State& state) {
-  if (state.submitted_spec) {
-    if (*state.submitted_spec == state.env_spec.value()) return {};
+  if (state.is_submitted) {
+    if (!state.env_spec.other_component()) return {};
     return fail(ErrorKind::conflict,
                 "components of a heterogeneous job cannot have different environments: --env-spec=" +
-                    state.submitted_spec->value_or("(none given)") +
-                    " and --env-spec=" + state.env_spec.value().value_or("(none given)"),
+                    state.env_spec.value().value_or("(none given)") +
+                    " and --env-spec=" + *state.env_spec.other_component(),
                 "give one --env-spec for all, or submit two jobs");
   }
-  state.submitted_spec = state.env_spec.value();
+  state.is_submitted = true;
+  state.env_spec.submitted();
 
   const auto submission = decide(state, process_environment(), host.context());
   if (!submission) return tl::unexpected(submission.error());

@@ -79,7 +79,7 @@ Result<void> hold_for_program(const PreparedTask& task, const StepFacts& facts) 
 int launch(const LaunchOptions& options) {
   const Environment environment = process_environment();
   const auto facts = read_step_facts(environment);
-  if (!facts) return end(facts.error(), {});
+  if (!facts) return end(facts.error(), partial_step_facts(environment));
   const bool is_prepared = environment.get(variable::kStepId) == facts->place.id.text();
   if (is_prepared && !options.env_spec) return run_program(options, environment);
 

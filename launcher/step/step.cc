@@ -26,7 +26,8 @@ Number number_of(const Environment& environment, std::string_view name) {
 }
 
 tl::unexpected<Error> missing(std::string_view name) {
-  return fail(ErrorKind::invalid, "Slurm's variable " + std::string(name) + " is missing or not a number",
+  return fail(ErrorKind::invalid,
+              "Slurm's variable " + std::string(name) + " is missing or cannot be understood",
               "run this inside a Slurm job step");
 }
 
@@ -238,6 +239,14 @@ Result<StepFacts> read_step_facts(const Environment& environment, Number step) {
                     std::to_string(facts.size) + ", local rank " + std::to_string(facts.local_rank) + " of " +
                     std::to_string(facts.local_size),
                 "does a script change SLURM_* variables?");
+  return facts;
+}
+
+StepFacts partial_step_facts(const Environment& environment) {
+  StepFacts facts;
+  facts.place.node = environment.get("SLURMD_NODENAME").value_or("");
+  facts.rank = number_of(environment, "SLURM_PROCID").value_or(0);
+  facts.local_rank = number_of(environment, "SLURM_LOCALID").value_or(0);
   return facts;
 }
 

@@ -69,6 +69,9 @@ struct StepFacts {
 // For a batch or interactive step the answer is one task on one node. `step` and errors as above.
 Result<StepFacts> read_step_facts(const Environment& environment, std::optional<std::uint32_t> step = {});
 
+// What is known of the task where read_step_facts() has failed: enough to let one task of the step speak.
+StepFacts partial_step_facts(const Environment& environment);
+
 // "2(x3),1" as 2,2,2,1. Errors: invalid.
 Result<std::vector<std::uint32_t>> expand_tasks_per_node(std::string_view text);
 

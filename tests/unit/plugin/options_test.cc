@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace pinstep {
 namespace {
 
@@ -37,6 +39,23 @@ TEST(OptionUse, IsTypedAlsoWithTheValueThatWasInherited) {
   use.called("/job");
   EXPECT_TRUE(use.is_typed(Environment({{environment_form(kEnvSpecOption), "/job"}, {"PATH", "/bin"}}),
                            kEnvSpecOption));
+}
+
+// srun A : B calls A, submits, calls B; a job script with two components calls A, submits, calls B and A.
+TEST(OptionUse, RemembersAnotherComponentsValueWhateverComesLast) {
+  for (const std::vector<const char*>& later : {std::vector{"/b"}, std::vector{"/b", "/a"}}) {
+    OptionUse use;
+    use.called("/a");
+    use.submitted();
+    for (const char* value : later) use.called(value);
+    EXPECT_EQ(use.value(), "/a");
+    EXPECT_EQ(use.other_component(), "/b");
+  }
+  OptionUse same;
+  same.called("/a");
+  same.submitted();
+  same.called("/a");
+  EXPECT_EQ(same.other_component(), std::nullopt);
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST_F(Step, LetsTheTasksReportATakenPort) {
   EXPECT_FALSE(state_.port);
   ASSERT_TRUE(state_.deferred_error);
   const ChildEnd end = prepared();
-  EXPECT_EQ(end.exit_code, 0);  // of scancel, which it has become
+  EXPECT_EQ(end.exit_code, 125);
   EXPECT_EQ(end.output,
             "pinstep: error: n0: port " + std::to_string(port) +
                 " is taken by another program (run the step again, or set MASTER_PORT to a free port)\n");

@@ -99,16 +99,16 @@ TEST(ReadStepFacts, NameTheVariableThatIsMissingOrNoNumber) {
         Case{{"SLURM_STEP_NUM_NODES", "0"}, "SLURM_STEP_NUM_NODES"},
         Case{{"SLURM_STEP_NUM_TASKS", "-1"}, "SLURM_STEP_NUM_TASKS"},
         Case{{"SLURM_PROCID", nullptr}, "SLURM_PROCID"}, Case{{"SLURM_LOCALID", nullptr}, "SLURM_LOCALID"}})
-    EXPECT_THAT(
-        read_step_facts(task({c.change})),
-        FailsWith(ErrorKind::invalid, "Slurm's variable " + std::string(c.name) + " is missing or not a number",
-                  "run this inside a Slurm job step"))
+    EXPECT_THAT(read_step_facts(task({c.change})),
+                FailsWith(ErrorKind::invalid,
+                          "Slurm's variable " + std::string(c.name) + " is missing or cannot be understood",
+                          "run this inside a Slurm job step"))
         << c.change.name << "=" << (c.change.value ? c.change.value : "unset");
 }
 
 TEST(ReadStepFacts, SayThatThisIsNoJob) {
   EXPECT_THAT(read_step_facts({}),
-              FailsWith(ErrorKind::invalid, "Slurm's variable SLURM_JOB_ID is missing or not a number",
+              FailsWith(ErrorKind::invalid, "Slurm's variable SLURM_JOB_ID is missing or cannot be understood",
                         "run this inside a Slurm job step"));
 }
 
