@@ -14,6 +14,8 @@ namespace {
 // What bash and execvp fall back to; sbatch --export=NONE gives steps no PATH at all.
 constexpr std::string_view kBasePath = "/usr/local/bin:/usr/bin:/bin";
 constexpr std::string_view kUndoSpecial = ";,";
+// Bytes of PINSTEP_STEP_UNDO. The kernel refuses to start a program with a variable of 128 KiB.
+constexpr std::size_t kUndoLimit = 64 * 1024;
 
 std::string hash_text(std::string_view value) {
   char text[9];
@@ -61,11 +63,14 @@ class UndoWriter {
   std::string text;
 
  private:
+  // What finds no room stays as it is when the prefix is left.
   template <class... Fields>
   void add(char kind, const Fields&... fields) {
+    std::string record(1, kind);
+    ((record += ',', record += percent_encode(fields, kUndoSpecial)), ...);
+    if (text.size() + 1 + record.size() > kUndoLimit) return;
     if (!text.empty()) text += ';';
-    text += kind;
-    ((text += ',', text += percent_encode(fields, kUndoSpecial)), ...);
+    text += record;
   }
 };
 

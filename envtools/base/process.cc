@@ -95,9 +95,21 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
+  // The host process may block or ignore signals that the user wants to stop the program with.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigset_t usual;
+  sigemptyset(&none);
+  sigemptyset(&usual);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE}) sigaddset(&usual, signal);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
-  const int error = ::posix_spawn(&child, program->c_str(), &actions, nullptr, pointers(arguments).data(),
+  const int error = ::posix_spawn(&child, program->c_str(), &actions, &attributes, pointers(arguments).data(),
                                   pointers(entries).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return fail_errno(error, "run", *program);
   writer.reset();

@@ -31,8 +31,8 @@ struct CommandResult {
 };
 
 // Runs the program, collects its standard output and waits for its end; standard input and error are
-// ours. Errors: not_found or refused (cannot be started), corrupt (more output than the limit; the
-// program is then killed), os.
+// ours, signals are at their defaults. Errors: not_found or refused (cannot be started), corrupt (more output
+// than the limit; the program is then killed), os.
 Result<CommandResult> run(const Command& command, std::size_t output_limit);
 
 // Replaces this process by the program; returns only on failure. The exit code belonging to the error

@@ -1,7 +1,7 @@
 // Every environment variable that pinstep reads or writes, in one place.
 //
 // Inputs are PINSTEP_<KEY> for the keys of config/settings.h. What a step tells is PINSTEP_STEP_*: it is
-// never read as configuration, and it is removed where a job's environment enters (base/activation).
+// never read as configuration, and it is removed where a job's environment enters (activation/enter.h).
 #pragma once
 
 #include <array>

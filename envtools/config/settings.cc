@@ -30,16 +30,20 @@ bool assign_duration(Duration& target, std::string_view value, std::uint32_t lea
 }
 
 bool assign_path(std::string& target, std::string_view value) {
-  if (!value.starts_with('/')) return false;
+  if (!value.empty() && !value.starts_with('/')) return false;
   target = value;
   return true;
 }
 
+std::vector<std::string_view> list_words(std::string_view value) {
+  return value.empty() ? std::vector<std::string_view>{} : split(value, ',');
+}
+
 bool assign_uids(std::vector<uid_t>& target, std::string_view value) {
   std::vector<uid_t> uids;
-  for (const std::string_view word : split(value, ',')) {
+  for (const std::string_view word : list_words(value)) {
     const auto uid = parse_number<std::uint32_t>(trim(word));
-    if (!uid) return false;
+    if (!uid || *uid == static_cast<uid_t>(-1)) return false;  // -1 is no user
     uids.push_back(*uid);
   }
   target = std::move(uids);
@@ -203,10 +207,13 @@ SiteSettings site_settings(const ParsedFile& file, const std::vector<std::string
     if (!assignment.enforced) apply_one(assignment);
   for (const std::string& argument : plugstack_arguments) {
     const auto assignment = parse_assignment(argument, "plugstack.conf");
-    if (assignment)
-      apply_one(*assignment);
-    else
+    if (!assignment)
       site.errors.push_back(assignment.error());
+    else if (assignment->enforced)
+      site.errors.push_back({ErrorKind::invalid, "plugstack.conf: '" + argument + "' cannot be enforced here",
+                             std::string("put it into ") + kSiteFile});
+    else
+      apply_one(*assignment);
   }
   for (const Assignment& assignment : file.assignments)
     if (assignment.enforced && apply_one(assignment)) site.enforced.push_back(assignment);

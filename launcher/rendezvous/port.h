@@ -20,7 +20,7 @@ struct HeldPort {
 };
 
 // Holds this port, or one that the kernel chooses for 0, on all addresses of both IP versions (of IPv4
-// only where the node has no IPv6). Errors: busy, os.
+// only where the node has no IPv6). Errors: busy, refused (a port below 1024), os.
 Result<HeldPort> hold_port(std::uint16_t port);
 
 // Lets the program that this process becomes hold the port on.

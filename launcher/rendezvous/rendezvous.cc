@@ -13,19 +13,9 @@ namespace {
 constexpr std::string_view kRecordSpecial = ";=";
 
 // Programs that an MPI launcher starts with srun, one per node, to start the real ranks.
-constexpr std::array<std::string_view, 12> kLauncherDaemons{
-    "orted",
-    "prted",
-    "prte",
-    "prun",
-    "prterun",
-    "mpirun",
-    "mpiexec",
-    "mpiexec.hydra",
-    "hydra_pmi_proxy",
-    "hydra_bstrap_proxy",
-    "pmi_proxy",
-    "orterun",
+constexpr std::array<std::string_view, 14> kLauncherDaemons{
+    "orted",   "orterun",       "prted",           "prte",      "prun",     "prterun",    "mpirun",
+    "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "pmi_proxy", "mpispawn", "mpirun_rsh", "hydra_bstrap_proxy",
 };
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }

@@ -48,6 +48,9 @@ def host():
     files = {}
     for path in ("/proc/self/mounts", "/proc/net/dev", "/etc/passwd", "/etc/group", "/etc/shadow",
                  "/etc/hosts"):
+        if not os.path.exists(path):        # a bare root need not have it
+            files[path] = None
+            continue
         with open(path) as file:
             # Of /proc/net/dev the names only, its counters change.
             files[path] = [line.partition(":")[0] if "net/dev" in path else line for line in file]

@@ -96,6 +96,9 @@ TEST(Assign, TakesTheValuesOfEachKey) {
       {"pythonhome", "clear", {}},
       {"pythonhome", "keep", with([](Settings& s) { s.policies.pythonhome = Policies::ClearOrKeep::keep; })},
       {"ld_library_path", "keep", {}},
+      {"trusted_uids", "", {}},  // back to what is built in
+      {"pinstep", "", {}},
+      {"scancel", "", {}},
       {"ld_library_path", "clear",
        with([](Settings& s) { s.policies.ld_library_path = Policies::ClearOrKeep::clear; })},
   };
@@ -118,10 +121,10 @@ TEST(Assign, RefusesOtherValuesAndSaysWhichThereAre) {
       {"task_timeout", {"", "0", "601", "-1", "20s", "1.5", "4294967297"}, "it takes 1 to 600 (seconds)"},
       {"enoent_wait", {"", "60001", "-1", "1s"}, "it takes 0 to 60000 (milliseconds)"},
       {"trusted_uids",
-       {"", ",", "1,", "root", "-1", "1 2", "4294967296"},
+       {",", "1,", "root", "-1", "1 2", "4294967295", "4294967296"},
        "it takes user ids separated by commas"},
-      {"pinstep", {"", "pinstep", "./pinstep"}, "it takes an absolute path"},
-      {"scancel", {"", "scancel"}, "it takes an absolute path"},
+      {"pinstep", {"pinstep", "./pinstep"}, "it takes an absolute path"},
+      {"scancel", {"scancel"}, "it takes an absolute path"},
       {"user_site", {"", "on", "OFF", "1"}, "it takes off or keep"},
       {"pythonpath", {"", "off", "inside"}, "it takes entry, clear or keep"},
       {"pythonhome", {"", "entry"}, "it takes clear or keep"},
