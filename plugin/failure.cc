@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <system_error>
+
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 
@@ -16,15 +18,16 @@ constexpr std::size_t kScancelOutput = 64 * 1024;  // bytes; nobody reads them
 
 // Has scancel end every task of the step, this one included. A child rather than exec: exec from the watcher
 // thread would wait for the main thread, which may be where no signal reaches it. This task waits for its
-// child, since Slurm kills what a task leaves behind.
+// child, since Slurm kills what a task leaves behind. --ctld, or scancel asks each node itself, and is killed
+// with this one's tasks before it has asked the others.
 void end_step(const TaskEnd& end) {
   // What scancel has to say would be one more line; the user has had his.
   const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (nowhere.valid()) ::dup2(nowhere.get(), STDERR_FILENO);
-  Command command{{end.scancel, "--quiet", "--signal=KILL"}, {}};
+  Command command{{end.scancel, "--quiet", "--ctld", "--signal=KILL"}, {}};
   command.argv.insert(command.argv.end(), end.step_ids.begin(), end.step_ids.end());
   if (const auto conf = end.environment.get("SLURM_CONF")) command.environment.set("SLURM_CONF", *conf);
-  (void)run(command, kScancelOutput);
+  if (!run(command, kScancelOutput)) exec(command);  // the user may have no process left
 }
 
 void set_alarm_action() {
@@ -52,11 +55,14 @@ void end_task(const Error& error, const TaskEnd& end) {
 Deadline::Deadline(std::chrono::seconds limit, std::function<void()> on_expiry) {
   set_alarm_action();
   ::alarm(static_cast<unsigned>(limit.count()) + kGraceSeconds);
-  if (!on_expiry) return;
-  watcher_ = std::thread([this, limit, on_expiry = std::move(on_expiry)] {
-    std::unique_lock lock(mutex_);
-    if (!done_.wait_for(lock, limit, [this] { return is_done_; })) on_expiry();
-  });
+  try {
+    watcher_ = std::thread([this, limit, on_expiry = std::move(on_expiry)] {
+      std::unique_lock lock(mutex_);
+      if (!done_.wait_for(lock, limit, [this] { return is_done_; })) on_expiry();
+    });
+  } catch (const std::system_error&) {
+    // The user may have no thread left. The alarm still ends a task that is stuck.
+  }
 }
 
 Deadline::~Deadline() {

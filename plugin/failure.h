@@ -25,8 +25,8 @@ struct TaskEnd {
 // Says the error, if it is this task's turn (prepare.h, Verdict), ends the step if need be, and exits 125.
 [[noreturn]] void end_task(const Error& error, const TaskEnd& end);
 
-// Bounds the time until it is destroyed. The process is ended by SIGALRM's default action, and, if
-// `on_expiry` is given, that is called from another thread a little before; it must not return.
+// Bounds the time until it is destroyed. A little before the process is ended by SIGALRM's default action,
+// another thread calls `on_expiry`, which must not return.
 class Deadline {
  public:
   Deadline(std::chrono::seconds limit, std::function<void()> on_expiry);

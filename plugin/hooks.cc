@@ -63,12 +63,6 @@ int report_submission(const char* hook, const char* what) noexcept {
   return 0;
 }
 
-// Nor may its program start without one.
-int report_task(const char* hook, const char* what) noexcept {
-  report(hook, what);
-  ::_exit(kOwnFailure);
-}
-
 template <class Body, class OnException = decltype(report)>
 int hook(const char* name, Body&& body, OnException&& on_exception = report) noexcept {
   return guarded(name, body, on_exception);
@@ -139,7 +133,8 @@ EXPORTED int slurm_spank_task_init(spank_t handle, int /*argc*/, char** /*argv*/
   SlurmHost host(handle);
   if (!host.step_has_pin()) return 0;
   return hook(
-      "task_init", [&] { prepare_step_task(host, state()); }, report_task);
+      "task_init", [&] { prepare_step_task(host, state()); },
+      [&](const char* /*name*/, const char* what) noexcept -> int { abandon_step_task(host, state(), what); });
 }
 
 EXPORTED int slurm_spank_exit(spank_t /*handle*/, int /*argc*/, char** /*argv*/) {

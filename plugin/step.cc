@@ -85,9 +85,8 @@ void finish_batch(const Pin& pin, const std::vector<std::string>& argv, const st
         bin + "/pinstep activate)\"");
 }
 
-// An exception must not leave the step's other tasks waiting: it ends the task like any error of this node.
 Result<PreparedTask> prepare(const Host& host, const State& state, const Environment& environment,
-                             const StepFacts& facts, const Pin& pin) try {
+                             const StepFacts& facts, const Pin& pin) {
   SystemClock clock;
   SystemNameService names;
   TaskRequest request;
@@ -105,8 +104,6 @@ Result<PreparedTask> prepare(const Host& host, const State& state, const Environ
   if (task && facts.place.id.kind == StepId::Kind::batch)
     finish_batch(pin, request.argv, request.own_bin, *task);
   return task;
-} catch (const std::exception& error) {
-  return fail(ErrorKind::os, std::string("internal error: ") + error.what());
 }
 
 Result<void> hand_over(Host& host, const Environment& before, const Environment& after) {
@@ -158,16 +155,29 @@ void prepare_step_task(Host& host, const State& state) {
   if (!pin) end_task(pin.error(), end);
   if (state.deferred_error) end_task(*state.deferred_error, end);
 
-  std::function<void()> on_expiry;
-  if (facts->local_rank == 0) on_expiry = [&] { end_task(too_slow(state.site.settings, *pin), end); };
   const auto task = [&] {
-    const Deadline deadline(state.site.settings.task_timeout, std::move(on_expiry));
+    const Deadline deadline(state.site.settings.task_timeout,
+                            [&] { end_task(too_slow(state.site.settings, *pin), end); });
     return prepare(host, state, environment, *facts, *pin);
   }();
   if (!task) end_task(task.error(), end);
   if (const auto done = hand_over(host, environment, task->environment); !done) end_task(done.error(), end);
   for (const std::string& warning : task->warnings)
     write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
+}
+
+void abandon_step_task(const Host& host, const State& state, const char* what) noexcept {
+  try {
+    const Environment environment = host.step_environment();
+    const Error error{ErrorKind::os, std::string("internal error: ") + what, ""};
+    const auto facts = read_step_facts(environment, host.step_number());
+    end_task(error,
+             task_end(facts ? *facts : partial_step_facts(environment), environment, state.site.settings));
+  } catch (...) {
+    write_message(STDERR_FILENO,
+                  "pinstep: error: internal error while ending a task after an internal error\n");
+  }
+  ::_exit(kOwnFailure);
 }
 
 }  // namespace pinstep

@@ -16,4 +16,7 @@ void hold_step_port(const Host& host, State& state);
 // task_init, in the task's own process: makes its environment, or ends it with exit code 125.
 void prepare_step_task(Host& host, const State& state);
 
+// What is left to do after an exception in prepare_step_task: the task ends, as after any error of its node.
+[[noreturn]] void abandon_step_task(const Host& host, const State& state, const char* what) noexcept;
+
 }  // namespace pinstep

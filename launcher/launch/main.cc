@@ -35,7 +35,8 @@ int end(const Error& error, const StepFacts& facts) {
   if (what.speaks) write_message(STDERR_FILENO, failure_line(error, facts.place.node));
   if (what.ends_step) {
     clock.sleep(kTimeToBeHeard);
-    exec({{SLURM_BINDIR "/scancel", "--quiet", "--signal=KILL", facts.place.id.text()}, process_environment()});
+    exec({{SLURM_BINDIR "/scancel", "--quiet", "--ctld", "--signal=KILL", facts.place.id.text()},
+          process_environment()});
   }
   return kOwnFailure;
 }

@@ -1,9 +1,11 @@
 """What a command has said, without what Slurm itself says about its end."""
 
+import re
+
 
 def said(text):
-    """Lines that are not srun's own."""
-    return [line for line in text.splitlines() if not line.startswith("srun: ")]
+    """Lines that are not Slurm's own."""
+    return [line for line in text.splitlines() if not re.match(r"srun: |slurmstepd-\w+: error: \*\*\* STEP ", line)]
 
 
 def sentence(text):

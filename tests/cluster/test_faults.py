@@ -4,6 +4,7 @@ import pytest
 
 from cluster import BUILD, Wanted
 from expect import PIN, assert_inside, assert_outside
+from messages import sentence
 
 CLUSTER = Wanted("plain", installed=True, more=("--plugin", BUILD / "tests/pinstep-faults.so"))
 ACTIONS = ("exception", "other", "memory")
@@ -66,8 +67,18 @@ def test_in_task_init(cluster, prefix, fault, action):
     fault("task_init", action, ["n0", "n1"])
     record, with_pin, without, step, bare = jobs(cluster, prefix)
     assert with_pin.states() == ["FAILED"] and with_pin.exit_code == "125:0" and record.of("with") == {}
-    assert step.rc == 125 and step.out == ""
+    assert len(with_pin.lines) == 1 and ": internal error: " in with_pin.lines[0]
+    assert step.rc in (125, 137) and step.out == ""
     assert without.lines == ["rc 0"] and bare.lines == ["ran", "ran"]
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_in_task_init_of_one_node(cluster, prefix, fault, action):
+    """The tasks of the other node would wait for ever."""
+    fault("task_init", action, ["n1"])
+    step = cluster.srun("-N2", "--ntasks-per-node=4", f"--env-spec={prefix}", "sleep", "1000")
+    assert sentence(step.err).startswith(f"pinstep: error: {cluster.nodes[1]}: internal error: ")
+    assert step.rc == 137
 
 
 @pytest.mark.parametrize("action", ACTIONS)

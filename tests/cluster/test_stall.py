@@ -1,12 +1,15 @@
 """Steps whose prefix is on a file system that has stopped answering."""
 
+import re
 import time
 
 import pytest
 
 from cluster import TOP, Cluster, Wanted, wait_until
+from messages import said, sentence
 
-LIMIT = 3       # task_timeout; the alarm of a task that has nobody to speak for it comes 5 s later
+LIMIT = 2       # task_timeout; the alarm of a task that has nobody to speak for it comes 5 s later
+EVERYWHERE = "/var/tmp/stalled-everywhere"
 
 pytestmark = pytest.mark.skips("no FUSE")
 
@@ -20,12 +23,21 @@ def stalled(request, work, stage):
     made = cluster.prefix("made")
     for node in ("login", "n0"):
         cluster.run("cp", "-r", made, path, node=node).ok()
-    server = cluster.start("/usr/bin/python3", TOP / "tests/cluster/stall.py", path, user="root", node="n1")
-    assert server.stdout.readline() == "mounted\n", server.stderr.read()
+    cluster.run("cp", "-r", made, EVERYWHERE, node="login").ok()
+    servers = [cluster.start("/usr/bin/python3", TOP / "tests/cluster/stall.py", target, user="root", node=node)
+               for node, target in (("n1", path), ("n0", EVERYWHERE), ("n1", EVERYWHERE))]
+    for server in servers:
+        assert server.stdout.readline() == "mounted\n", server.stderr.read()
     yield cluster, path
-    server.terminate()
-    server.communicate()
+    for server in servers:
+        server.terminate()
+        server.communicate()
     cluster.down()
+
+
+def waiting(cluster):
+    """Processes of tasks that are being prepared, on all nodes."""
+    return cluster.console.ask("pgrep", "--exact", "pinstep").split()
 
 
 @pytest.fixture(autouse=True)
@@ -34,22 +46,36 @@ def no_drained_node(stalled):
     cluster, _ = stalled
     wait_until(lambda: {state for state, _ in cluster.node_states().values()} == {"idle"},
                f"all nodes are idle: {cluster.node_states()}", 30)
+    assert waiting(cluster) == []
 
 
 def test_the_step_ends_within_the_limit(stalled):
     cluster, path = stalled
     result = cluster.srun("-N2", "--ntasks-per-node=2", f"--env-spec={path}", "sleep", "60",
                           timeout=LIMIT + 10)
-    said = [line for line in result.err.splitlines() if line.startswith("pinstep:")]
-    assert result.rc != 0 and LIMIT <= result.seconds < LIMIT + 3, result
-    assert len(said) == 1 and f"{cluster.nodes[1]}: " in said[0] and path in said[0], result
+    assert sentence(result.err) == (
+        f"pinstep: error: {cluster.nodes[1]}: preparing the task took longer than {LIMIT} s "
+        f"(does the file system of '{path}' answer?)")
+    assert result.rc == 137 and LIMIT <= result.seconds < LIMIT + 2, result
+
+
+@pytest.mark.parametrize("options, rc", [
+    (["-N2", "--ntasks-per-node=4"], 137), (["-N1", "-n4"], 137), (["-N1", "-n1"], 125),
+], ids=["eight tasks", "four tasks of one node", "one task"])
+def test_no_node_answers(stalled, options, rc):
+    """Each may say so once. The tasks of a node wait for one another in the kernel."""
+    cluster, _ = stalled
+    result = cluster.srun(*options, f"--env-spec={EVERYWHERE}", "sleep", "60", timeout=LIMIT + 10)
+    nodes = [re.match(r"pinstep: error: (\w+): preparing the task took longer", line)[1] for line in said(result.err)]
+    assert nodes and len(set(nodes)) == len(nodes) and set(nodes) <= set(cluster.nodes), result
+    assert result.rc == rc and LIMIT <= result.seconds < LIMIT + 2, result
 
 
 def test_a_batch_job_ends_within_the_limit(stalled):
     cluster, path = stalled
     job = cluster.sbatch("sleep 60", "-w", cluster.nodes[1], f"--env-spec={path}").wait(LIMIT + 15)
-    assert job.states() == ["FAILED"], job
-    assert job.output.count("pinstep: error:") == 1
+    assert job.states() == ["FAILED"] and job.exit_code == "125:0", job
+    assert len(job.lines) == 1 and job.lines[0].startswith(f"pinstep: error: {cluster.nodes[1]}: preparing"), job
 
 
 def test_scancel_ends_it_at_once(stalled):
@@ -57,8 +83,7 @@ def test_scancel_ends_it_at_once(stalled):
     cluster.site_file("pinstep.conf", "task_timeout=60\n")
     try:
         step = cluster.start("srun", "-N2", "-n2", f"--env-spec={path}", "sleep", "60")
-        wait_until(lambda: "R" in cluster.console.ask("squeue", "--noheader", "--format=%t"), "the step runs")
-        time.sleep(1)       # there is no other sign of a task that waits for a file
+        wait_until(lambda: waiting(cluster), "a task waits for a file")
         began = time.monotonic()
         cluster.run("scancel", "--user=alice").ok()
         step.communicate(timeout=20)

@@ -17,7 +17,6 @@ TEST(Deadline, IsOverWithItsScope) {
   const ChildEnd end = in_child([] {
     {
       const Deadline deadline(std::chrono::seconds(600), [] { ::_exit(1); });
-      const Deadline without_watcher(std::chrono::seconds(600), {});
     }
     return ::alarm(0) == 0 ? 0 : 2;  // nothing is left that could end the program later
   });

@@ -156,7 +156,7 @@ TEST_F(Step, LetsTheTasksReportATakenPort) {
   EXPECT_EQ(end.output,
             "pinstep: error: n0: port " + std::to_string(port) +
                 " is taken by another program (run the step again, or set MASTER_PORT to a free port)\n");
-  EXPECT_EQ(canceled(), "scancel --quiet --signal=KILL " + step_name() + "\n");
+  EXPECT_EQ(canceled(), "scancel --quiet --ctld --signal=KILL " + step_name() + "\n");
 }
 
 // ---- the task -----------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ TEST_F(Step, NamesTheNodeOfANodesErrorAndEndsTheStep) {
             "pinstep: error: n1: cannot open '" + (directory_ / "absent") +
                 "/conda-meta/pinstep/activation': No such file or directory (does this node see "
                 "the file system it is on, and is it still there?)\n");
-  EXPECT_EQ(canceled(), "scancel --quiet --signal=KILL 12.3\n");
+  EXPECT_EQ(canceled(), "scancel --quiet --ctld --signal=KILL 12.3\n");
   become({{"SLURMD_NODENAME", "n1"}, {"SLURM_LOCALID", "1"}, {"SLURM_PROCID", "3"}, {"SLURM_GTIDS", "2,3"}});
   const ChildEnd neighbour = prepared();
   EXPECT_EQ(neighbour.exit_code, 125);
@@ -265,23 +265,23 @@ TEST_F(Step, CancelsEveryComponentOfAHeterogeneousStep) {
   pin_.prefixes[0].prefix = directory_ / "absent";
   become({{"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_ID_HET_GROUP_0", "12"}, {"SLURM_JOB_ID_HET_GROUP_1", "13"}});
   prepared();
-  EXPECT_EQ(canceled(), "scancel --quiet --signal=KILL 12.3 13.3\n");
+  EXPECT_EQ(canceled(), "scancel --quiet --ctld --signal=KILL 12.3 13.3\n");
   // As an srun outside of a job calls them; and one that calls them by no name we know.
   become({{"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_ID_PACK_GROUP_0", "12"}, {"SLURM_JOB_ID_PACK_GROUP_1", "13"}});
   prepared();
   become({{"SLURM_HET_SIZE", "2"}});
   prepared();
   EXPECT_EQ(canceled(),
-            "scancel --quiet --signal=KILL 12.3 13.3\n"
-            "scancel --quiet --signal=KILL 12.3 13.3\n"
-            "scancel --quiet --signal=KILL 12.3\n");
+            "scancel --quiet --ctld --signal=KILL 12.3 13.3\n"
+            "scancel --quiet --ctld --signal=KILL 12.3 13.3\n"
+            "scancel --quiet --ctld --signal=KILL 12.3\n");
 }
 
 TEST_F(Step, EndsTheTaskWhereSlurmRefusesAVariable) {
   host_.refuses = true;
   const ChildEnd end = prepared();
   EXPECT_THAT(end.output, testing::StartsWith("pinstep: error: n0: the host refuses '"));
-  EXPECT_EQ(canceled(), "scancel --quiet --signal=KILL 12.3\n");
+  EXPECT_EQ(canceled(), "scancel --quiet --ctld --signal=KILL 12.3\n");
 }
 
 TEST_F(Step, EndsWith125WhereScancelCannotRun) {
