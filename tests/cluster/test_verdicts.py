@@ -118,7 +118,8 @@ def test_a_prefix_that_no_node_can_use(cluster, attempt, broken, pin, prefix, na
     nodes = [re.match(r"pinstep: error: (\w+): (.*)", line).groups() for line in said(step.err)]
     assert nodes and all(text.startswith(cause) for _, text in nodes), str(step)
     assert len(nodes) == len({node for node, _ in nodes}) and {node for node, _ in nodes} <= set(cluster.nodes)
-    assert step.rc == 137
+    # Each node has the step ended; whether a task is gone by itself before that is a race without a loser.
+    assert step.rc in (125, 137)
     assert step.seconds < 5
 
 
