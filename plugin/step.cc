@@ -4,6 +4,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "envtools/base/fd.h"
 #include "envtools/base/variables.h"
 #include "launcher/prepare/prepare.h"
@@ -85,10 +87,25 @@ void finish_batch(const Pin& pin, const std::vector<std::string>& argv, const st
         bin + "/pinstep activate)\"");
 }
 
+// Knows whether it is being asked, so that a task that takes too long can say what it waits for.
+class WatchedNameService final : public NameService {
+ public:
+  Result<std::vector<std::string>> addresses(const std::string& host) override {
+    is_asked_ = true;
+    auto found = names_.addresses(host);
+    is_asked_ = false;
+    return found;
+  }
+  bool is_asked() const { return is_asked_; }
+
+ private:
+  SystemNameService names_;
+  std::atomic<bool> is_asked_{false};
+};
+
 Result<PreparedTask> prepare(const Host& host, const State& state, const Environment& environment,
-                             const StepFacts& facts, const Pin& pin) {
+                             const StepFacts& facts, const Pin& pin, NameService& names) {
   SystemClock clock;
-  SystemNameService names;
   TaskRequest request;
   request.environment = environment;
   request.facts = facts;
@@ -115,11 +132,14 @@ Result<void> hand_over(Host& host, const Environment& before, const Environment&
   return {};
 }
 
-Error too_slow(const Settings& settings, const Pin& pin) {
-  const auto pinned = pin.prefix_for(own_platform());
+Error too_slow(const Settings& settings, const Pin& pin, const WatchedNameService& names) {
+  std::string hint;
+  if (names.is_asked())
+    hint = "does this node's name service answer?";
+  else if (const auto pinned = pin.prefix_for(own_platform()))
+    hint = "does the file system of '" + pinned->prefix + "' answer?";
   return {ErrorKind::timed_out,
-          "preparing the task took longer than " + std::to_string(settings.task_timeout.count()) + " s",
-          pinned ? "does the file system of '" + pinned->prefix + "' answer?" : ""};
+          "preparing the task took longer than " + std::to_string(settings.task_timeout.count()) + " s", hint};
 }
 
 }  // namespace
@@ -155,10 +175,11 @@ void prepare_step_task(Host& host, const State& state) {
   if (!pin) end_task(pin.error(), end);
   if (state.deferred_error) end_task(*state.deferred_error, end);
 
+  WatchedNameService names;
   const auto task = [&] {
     const Deadline deadline(state.site.settings.task_timeout,
-                            [&] { end_task(too_slow(state.site.settings, *pin), end); });
-    return prepare(host, state, environment, *facts, *pin);
+                            [&] { end_task(too_slow(state.site.settings, *pin, names), end); });
+    return prepare(host, state, environment, *facts, *pin, names);
   }();
   if (!task) end_task(task.error(), end);
   if (const auto done = hand_over(host, environment, task->environment); !done) end_task(done.error(), end);

@@ -78,6 +78,32 @@ def test_a_batch_job_ends_within_the_limit(stalled):
     assert len(job.lines) == 1 and job.lines[0].startswith(f"pinstep: error: {cluster.nodes[1]}: preparing"), job
 
 
+def test_a_name_service_that_does_not_answer_is_named(stalled):
+    """It is asked whether this node can reach rank 0's."""
+    cluster, _ = stalled
+    prefix, login = cluster.prefix(), cluster.settings["MINICLUSTER_LOGIN_ADDRESS"]
+    listen = "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 53)); print(1, flush=True); "
+    server = cluster.start("/usr/bin/python3", "-c", listen + "time.sleep(60)", user="root")
+    node = {"user": "root", "node": "n1"}
+    files = ("/etc/nsswitch.conf", "/etc/resolv.conf")
+    before = [cluster.run("cat", file, **node).ok().out for file in files]
+    try:
+        assert server.stdout.readline() == "1\n"
+        cluster.site_file("pinstep.conf", f"task_timeout={LIMIT}\naddress=%h-ib\n", ["n1"])
+        for file, text in zip(files, ("hosts: files dns\n", f"nameserver {login}\noptions timeout:20\n")):
+            cluster.run("tee", file, input=text, **node).ok()
+        result = cluster.srun("-N2", "-n4", f"--env-spec={prefix}", "sleep", "60", timeout=LIMIT + 10)
+    finally:
+        for file, text in zip(files, before):
+            cluster.run("tee", file, input=text, **node).ok()
+        cluster.site_file("pinstep.conf", f"task_timeout={LIMIT}\n")
+        server.terminate()
+        server.communicate()
+    assert sentence(result.err) == (f"pinstep: error: {cluster.nodes[1]}: preparing the task took longer than {LIMIT} s "
+                                    "(does this node's name service answer?)")
+    assert result.rc == 137 and LIMIT <= result.seconds < LIMIT + 2, result
+
+
 def test_scancel_ends_it_at_once(stalled):
     cluster, path = stalled
     cluster.site_file("pinstep.conf", "task_timeout=60\n")
