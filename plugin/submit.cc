@@ -132,7 +132,7 @@ Result<void> act_on(Host& host, State& state, const Submission& submission) {
   Environment environment = process_environment();
   const Context context = host.context();
   const bool acts = submission.act == Submission::Act::keep || submission.act == Submission::Act::resolve;
-  if (!acts) {
+  if (!acts || state.switched_off) {
     // Another srun's offer must not pass for one of this srun, which makes none.
     environment.unset(variable::kOffer);
     if (submission.act == Submission::Act::drop) {
@@ -201,11 +201,9 @@ Result<void> submit(Host& host, State& state) {
   if (!submission) return tl::unexpected(submission.error());
   if (submission->act == Submission::Act::nothing && !process_environment().has(variable::kOffer)) return {};
   load_site(state);
-  if (state.switched_off) {
-    if (submission->act != Submission::Act::resolve) return {};
+  if (state.switched_off && submission->act == Submission::Act::resolve)
     return fail(ErrorKind::refused, std::string("pinstep is switched off on this host by ") + kDisableFile,
                 "ask the site's administrators, or submit without --env-spec");
-  }
   return act_on(host, state, *submission);
 }
 
