@@ -118,8 +118,9 @@ Result<void> check_one_task_per_node(const StepFacts& facts, Shape shape) {
 
 }  // namespace
 
-std::uint16_t derived_port(const StepId& id) {
-  const std::uint32_t start = fnv1a(std::to_string(id.job)) % kDerivedPortCount;
+std::uint16_t derived_port(const StepId& id, std::uint32_t restarts) {
+  const std::string start_of_job = std::to_string(id.job) + "/" + std::to_string(restarts);
+  const std::uint32_t start = fnv1a(start_of_job) % kDerivedPortCount;
   return static_cast<std::uint16_t>(kDerivedPortLow + (start + id.number) % kDerivedPortCount);
 }
 
@@ -155,7 +156,8 @@ Result<Endpoint> choose_endpoint(const Environment& environment, const StepPlace
     endpoint.port = offer->port;
     endpoint.source = PortSource::offered;
   } else {
-    endpoint.port = derived_port(place.id);
+    const auto restarts = parse_number<std::uint32_t>(environment.get("SLURM_RESTART_COUNT").value_or("0"));
+    endpoint.port = derived_port(place.id, restarts.value_or(0));
     endpoint.source = PortSource::derived;
   }
   return endpoint;

@@ -24,8 +24,10 @@ namespace pinstep {
 inline constexpr std::uint16_t kDerivedPortLow = 16384;
 inline constexpr std::uint16_t kDerivedPortCount = 12288;
 
-// Different for the steps of one job until there are kDerivedPortCount of them.
-std::uint16_t derived_port(const StepId& id);
+// Different for the steps of one job until there are kDerivedPortCount of them, and for each start of a job
+// that is requeued: connections of the last one would keep its port from being held for a minute
+// (TIME_WAIT).
+std::uint16_t derived_port(const StepId& id, std::uint32_t restarts);
 
 enum class PortSource {
   user,      // MASTER_PORT (or PET_MASTER_PORT) was set

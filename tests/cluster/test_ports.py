@@ -79,8 +79,11 @@ def meet_on_a_busy_node(cluster, prefix, job, env=()):
     port += 0 if env else 1
     step = cluster.start("srun", f"--jobid={job}", f"--env-spec={prefix}", "-n2", "--overlap", "--unbuffered", STORE, go,
                          env=env)
-    assert step.stdout.readline() == "ready\n"
-    with Churn(cluster, cluster.nodes[0], port, 16) as churn:
+    ready = step.stdout.readline()
+    assert ready == "ready\n", step.communicate()
+    # Below the port: Slurm's own connections stay in TIME_WAIT, which must not be on the port of a step to come.
+    # An even distance: for connections the kernel takes every second port of the range first.
+    with Churn(cluster, cluster.nodes[0], port - 14, 15) as churn:
         churn.wait_for_connections()
         cluster.write(go, "")
         out, err = step.communicate(timeout=60)

@@ -50,7 +50,7 @@ class Step : public testing::Test {
   // Makes this a step whose derived port nobody has, also where these tests run twice on one host.
   std::uint16_t become_step_with_free_port() {
     for (auto step = static_cast<std::uint32_t>(::getpid());; ++step) {
-      const std::uint16_t port = derived_port({12, StepId::Kind::tasks, step});
+      const std::uint16_t port = derived_port({12, StepId::Kind::tasks, step}, 0);
       if (!hold_port(port)) continue;
       host_.step = step;
       return port;

@@ -81,7 +81,7 @@ TEST_F(PrepareTask, EntersThePrefixAndTellsTheRankItsPlace) {
            {"NODE_RANK", "0"},
            {"GROUP_RANK", "0"},
            {"MASTER_ADDR", "n0"},
-           {"MASTER_PORT", std::to_string(derived_port(request_.facts.place.id))},
+           {"MASTER_PORT", std::to_string(derived_port(request_.facts.place.id, 0))},
            {"PINSTEP_STEP_ID", "12.3"},
            {"PINSTEP_STEP_PREFIX", prefix_},
            {"PINSTEP_STEP_ENV", "-"},
@@ -126,7 +126,7 @@ TEST_F(PrepareTask, ReplacesTheValuesOfAnOuterStep) {
   EXPECT_EQ(inner->environment.get("RANK"), "3");
   EXPECT_EQ(inner->environment.get("NODE_RANK"), "1");
   EXPECT_EQ(inner->environment.get("PINSTEP_STEP_ID"), "12.4");
-  EXPECT_EQ(inner->environment.get("MASTER_PORT"), std::to_string(derived_port(request_.facts.place.id)));
+  EXPECT_EQ(inner->environment.get("MASTER_PORT"), std::to_string(derived_port(request_.facts.place.id, 0)));
 }
 
 TEST_F(PrepareTask, StopsWhereTheUsersValueContradictsTheStep) {

@@ -68,7 +68,7 @@ TEST(DerivedPort, IsInItsRangeAndDiffersBetweenStepsOfAJob) {
   for (const std::uint32_t job : {0u, 1u, 12u, 4294967295u}) {
     std::set<std::uint16_t> ports;
     for (std::uint32_t step = 0; step < kDerivedPortCount; ++step) {
-      const std::uint16_t port = derived_port({job, Kind::tasks, step});
+      const std::uint16_t port = derived_port({job, Kind::tasks, step}, 0);
       ASSERT_GE(port, kDerivedPortLow);
       ASSERT_LT(port, kDerivedPortLow + kDerivedPortCount);
       ports.insert(port);
@@ -78,15 +78,27 @@ TEST(DerivedPort, IsInItsRangeAndDiffersBetweenStepsOfAJob) {
 }
 
 TEST(DerivedPort, StaysInItsRangeForTheLargestNumbers) {
-  const std::uint16_t port = derived_port({4294967295, Kind::tasks, 4294967295});
+  const std::uint16_t port = derived_port({4294967295, Kind::tasks, 4294967295}, 0);
   EXPECT_GE(port, kDerivedPortLow);
   EXPECT_LT(port, kDerivedPortLow + kDerivedPortCount);
 }
 
 TEST(DerivedPort, SpreadsJobsSoThatNeighboursSeldomMeet) {
   std::set<std::uint16_t> ports;
-  for (std::uint32_t job = 1000; job < 1100; ++job) ports.insert(derived_port({job, Kind::tasks, 0}));
+  for (std::uint32_t job = 1000; job < 1100; ++job) ports.insert(derived_port({job, Kind::tasks, 0}, 0));
   EXPECT_GE(ports.size(), 95u);
+}
+
+// Connections of the last start are in TIME_WAIT for a minute, and a port that has some cannot be held.
+TEST(DerivedPort, IsAnotherOneAfterARequeue) {
+  const StepId step{12, Kind::tasks, 0};
+  EXPECT_NE(derived_port(step, 0), derived_port(step, 1));
+  const Environment requeued({{"SLURM_RESTART_COUNT", "2"}, {"PATH", "/bin"}});
+  StepPlace place;
+  place.id = step;
+  EXPECT_EQ(choose_endpoint(requeued, place, Shape::rank, std::nullopt, "%h")->port, derived_port(step, 2));
+  EXPECT_EQ(choose_endpoint(Environment(), place, Shape::rank, std::nullopt, "%h")->port,
+            derived_port(step, 0));
 }
 
 TEST(DerivedPort, LiesOutsideTheEphemeralRange) { EXPECT_LE(kDerivedPortLow + kDerivedPortCount, 32768); }
@@ -106,7 +118,7 @@ struct EndpointCase {
 };
 
 TEST(ChooseEndpoint, TakesAddressAndPortInOrder) {
-  const std::uint16_t from_step = derived_port({12, Kind::tasks, 3});
+  const std::uint16_t from_step = derived_port({12, Kind::tasks, 3}, 0);
   using enum PortSource;
   const Offer other_node{"login", {"10.9.9.9"}, 4711, false, ""};
   const Offer no_port{"n0", {"10.0.0.1"}, 0, false, ""};
