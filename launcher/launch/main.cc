@@ -22,7 +22,9 @@
 namespace pinstep {
 namespace {
 
+// All tasks of a step have the same command line: one of them speaks.
 int usage_error(const Error& error) {
+  if (partial_step_facts(process_environment()).rank != 0) return 2;
   std::fprintf(stderr, "pinstep-launch: error: %s\n", error.cause.c_str());
   if (!error.hint.empty()) std::fprintf(stderr, "pinstep-launch: hint: %s\n", error.hint.c_str());
   return 2;
@@ -41,9 +43,13 @@ int end(const Error& error, const StepFacts& facts) {
   return kOwnFailure;
 }
 
-int run_program(const LaunchOptions& options, const Environment& environment) {
+// A program that is not there is the same for all tasks of a node; another error may be one task's own.
+// The step goes on, as it does where srun cannot start a program.
+int run_program(const LaunchOptions& options, const Environment& environment, const StepFacts& facts) {
   const Error error = exec({options.program, environment});
-  write_message(STDERR_FILENO, failure_line({ErrorKind::usage, error.cause, error.hint}, ""));
+  const bool is_same_for_all = error.kind == ErrorKind::not_found || error.kind == ErrorKind::refused;
+  if (facts.local_rank == 0 || !is_same_for_all)
+    write_message(STDERR_FILENO, failure_line(error, facts.place.node));
   return exec_exit_code(error);
 }
 
@@ -82,7 +88,7 @@ int launch(const LaunchOptions& options) {
   const auto facts = read_step_facts(environment);
   if (!facts) return end(facts.error(), partial_step_facts(environment));
   const bool is_prepared = environment.get(variable::kStepId) == facts->place.id.text();
-  if (is_prepared && !options.env_spec) return run_program(options, environment);
+  if (is_prepared && !options.env_spec) return run_program(options, environment, *facts);
 
   const auto site = load_user_settings(environment, {});
   if (!site) return end(site.error(), *facts);
@@ -109,7 +115,7 @@ int launch(const LaunchOptions& options) {
   if (const auto held = hold_for_program(*task, *facts); !held) return end(held.error(), *facts);
   for (const std::string& warning : task->warnings)
     write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
-  return run_program(options, task->environment);
+  return run_program(options, task->environment, *facts);
 }
 
 }  // namespace

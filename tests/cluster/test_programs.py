@@ -4,6 +4,7 @@ import pytest
 
 from cluster import BUILD, Wanted
 from expect import assert_inside, assert_no_rendezvous
+from messages import said
 
 CLUSTER = Wanted("plain", plugin=True)
 
@@ -109,6 +110,15 @@ def test_pinstep_launch_fails_like_the_plugin_does(bare):
     assert bare.srun("-n1", "pinstep-launch", "--", "/etc/passwd").rc == 126
     assert bare.srun("-n1", "pinstep-launch", "--", "sh", "-c", "exit 7").rc == 7
     assert bare.srun("-n1", "pinstep-launch", "--no-such-option", "--", "true").rc == 2
+
+
+def test_pinstep_launch_says_once_what_all_tasks_have_in_common(bare):
+    eight = ["-N2", "--ntasks-per-node=4", "pinstep-launch"]
+    usage = bare.srun(*eight, "--no-such-option", "--", "true")
+    assert usage.rc == 2 and [line.partition(":")[2].split(":")[0] for line in said(usage.err)] == [" error", " hint"]
+    absent = bare.srun(*eight, "--", "no-such-program")
+    assert absent.rc == 127 and sorted(said(absent.err)) == [
+        f"pinstep: error: {node}: 'no-such-program' is not on PATH" for node in bare.nodes]
 
 
 def test_in_a_step_the_plugin_prepared_pinstep_launch_changes_nothing(cluster, prefix):
