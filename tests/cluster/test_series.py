@@ -3,8 +3,10 @@ it could go wrong. The rest of the tests run on the distribution's own."""
 
 import pytest
 
+from broken import on_nodes
 from cluster import BUILD, Wanted
-from expect import assert_inside, assert_no_rendezvous, assert_outside, rendezvous
+from expect import PIN, assert_inside, assert_no_rendezvous, assert_outside, rendezvous
+from messages import assert_refused, sentence
 
 PLUGIN = "/opt/pinstep-series.so"
 CLUSTER = Wanted("series", installed=True, more=(
@@ -106,3 +108,17 @@ def test_what_cannot_be_resolved_is_not_submitted(cluster):
 
 def test_a_step_without_a_pin_sees_nothing_of_ours(cluster):
     assert "PINSTEP" not in cluster.srun("-N2", "-n2", "env").ok().out
+
+
+def test_a_node_error_ends_the_step(cluster, prefix):
+    """Here too scancel must reach the other node's tasks, which have started."""
+    pin = cluster.run("pinstep", "resolve", prefix).ok().out.strip()
+    path = on_nodes(cluster, "only-n0", "n0")
+    step = cluster.srun("-N2", "--ntasks-per-node=2", "sleep", "1000", env={PIN: pin.replace(prefix.path, path)})
+    assert sentence(step.err).startswith(f"pinstep: error: {cluster.nodes[1]}: cannot open '{path}/")
+    assert step.rc == 137
+
+
+def test_an_environment_that_is_none_is_refused(cluster):
+    for command in (["srun", "true"], ["sbatch", "--wrap", "true"], ["salloc", "true"]):
+        assert_refused(cluster.run(command[0], "--env-spec=/nowhere", *command[1:]), "cannot find '/nowhere'", "")
