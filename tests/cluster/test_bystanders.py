@@ -48,7 +48,8 @@ def test_a_step_without_a_pin_has_nothing_of_ours(cluster, prefix):
 
 def test_a_held_port_is_found_where_there_is_one(cluster, pin):
     """Without this the test above would prove nothing."""
-    step = cluster.start("srun", "-N1", "-n1", "sh", "-c", "until test -e ~/go-held; do sleep 0.05; done", env={PIN: pin})
+    step = cluster.start("srun", "-N1", "-n1", "sh", "-c", "until test -e ~/go-held; do sleep 0.05; done",
+                         env={PIN: pin})
     ports = wait_until(lambda: held(cluster, "srun")[1], "srun holds a port")
     (cluster.home() / "go-held").touch()
     assert step.wait(20) == 0 and len(set(ports)) == 1

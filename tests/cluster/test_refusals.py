@@ -8,7 +8,7 @@ import pytest
 from broken import Broken, on_nodes
 from cluster import Wanted
 from expect import PIN
-from messages import assert_refused
+from messages import assert_refused, sentence
 
 CLUSTER = Wanted("plain", plugin=True)
 
@@ -69,11 +69,21 @@ def test_a_prefix_that_cannot_be_used_is_refused_at_once(submit, broken, name):
     assert_refused(submit(f"--env-spec={path}"), cause, "")
 
 
-def test_a_strangers_prefix_is_refused_and_a_trusted_owners_is_not(cluster, submit, prefix):
-    bobs = on_nodes(cluster, cluster.new_name("bobs-here"), "login", user="bob")
+def test_a_strangers_prefix_is_refused_and_a_trusted_owners_is_not(cluster, submit):
+    bobs = on_nodes(cluster, cluster.new_name("bobs-here"), "login", "n0", "n1", user="bob")
     uid = cluster.home("bob").stat().st_uid
     assert_refused(submit(f"--env-spec={bobs}"), f"belongs to user {uid}, who is neither you nor trusted here",
                    "'trusted_uids' in pinstep.conf")
+    step = ("srun", "-N2", "-n2", f"--env-spec={bobs}", "printenv", "CONDA_PREFIX")
+    cluster.site_file("pinstep.conf", f"trusted_uids = 4711,{uid}\n", ["login", "n0"])
+    try:
+        half = cluster.run(*step)
+        cluster.site_file("pinstep.conf", f"trusted_uids = 4711,{uid}\n", ["n1"])
+        assert cluster.run(*step).ok().lines == [bobs, bobs]
+    finally:
+        cluster.site_file("pinstep.conf", None)
+    # Each node believes its own configuration only.
+    assert sentence(half.err).startswith(f"pinstep: error: {cluster.nodes[1]}: '{bobs}/")
 
 
 @pytest.mark.parametrize("program, mode, cause", [
