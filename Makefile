@@ -7,7 +7,8 @@
 #   check-full   all tests: about an hour
 #   fuzz         fuzz every parser, in all MINUTES=n (10)
 #   bench        paired performance measurements
-#   install      into $(DESTDIR) and the directories below, never using a network; uninstall takes it out
+#   install      into $(DESTDIR) and the directories below, never using a network
+#   uninstall    take it out; before that the lines that name it in slurm.conf (TaskProlog), plugstack.conf
 #   dist         build/pinstep-VERSION.tar.gz of the last commit, configure included
 #   clean        remove what was built;  distclean: also what configure and deps-slurm made
 #   configure    make only ./configure, to run it with options: see ./configure --help
@@ -293,7 +294,10 @@ install: all
 	done
 
 uninstall:
-	@for item in $(INSTALLED); do \
+	@$(if $(WITH_PLUGIN),echo "  NOTE first out of slurm.conf: a TaskProlog that names task-prolog-guard (if its" \
+		"file is missing every task of every user fails); then the line in plugstack.conf;" \
+		"these files when the last job with an environment has ended";) \
+	for item in $(INSTALLED); do \
 		file=$${item%%:*} dir='$(DESTDIR)'$${item#*:}; \
 		rm -f "$$dir/$${file##*/}"; \
 	done; \
