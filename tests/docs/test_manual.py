@@ -9,8 +9,8 @@ import manual
 
 # What the pages say of programs that are not ours.
 FOREIGN_OPTIONS = {
-    "srun": {"bcast", "chdir", "export", "gpu-bind", "gpus-per-task", "kill-on-bad-exit", "mpi", "nodes", "ntasks",
-             "ntasks-per-node"},
+    "srun": {"bcast", "chdir", "export", "gpu-bind", "gpus-per-task", "jobid", "kill-on-bad-exit", "mpi", "no-shell",
+             "nodes", "ntasks", "ntasks-per-node", "uid"},
     "torchrun": {"standalone"},
     "configure": {"prefix", "with-slurm", "without-plugin"},
 }
