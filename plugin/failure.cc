@@ -14,6 +14,7 @@ namespace {
 
 // After the watcher's limit the alarm gives it this long to end the step.
 constexpr unsigned kGraceSeconds = 5;
+constexpr unsigned kScancelSeconds = 120;
 constexpr std::size_t kScancelOutput = 64 * 1024;  // bytes; nobody reads them
 
 // Has scancel end every task of the step, this one included. A child rather than exec: exec from the watcher
@@ -27,6 +28,8 @@ void end_step(const TaskEnd& end) {
   Command command{{end.scancel, "--quiet", "--ctld", "--signal=KILL"}, {}};
   command.argv.insert(command.argv.end(), end.step_ids.begin(), end.step_ids.end());
   if (const auto conf = end.environment.get("SLURM_CONF")) command.environment.set("SLURM_CONF", *conf);
+  // The deadline's alarm was for preparing the task; a slow controller gets longer.
+  ::alarm(kScancelSeconds);
   if (!run(command, kScancelOutput)) exec(command);  // the user may have no process left
 }
 

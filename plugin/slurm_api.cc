@@ -47,9 +47,9 @@ void SlurmHost::unset_for_job(std::string_view name) {
 }
 
 bool SlurmHost::step_has_pin() const noexcept {
-  char too_small[1];
-  const spank_err_t code = spank_getenv(handle_, variable::kPin.data(), too_small, sizeof too_small);
-  return code == ESPANK_SUCCESS || code == ESPANK_NOSPACE;
+  char only_an_empty_one[1];
+  return spank_getenv(handle_, variable::kPin.data(), only_an_empty_one, sizeof only_an_empty_one) ==
+         ESPANK_NOSPACE;
 }
 
 // The array is Slurm's and changes with every setenv: it is copied at once.

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "envtools/base/fd.h"
@@ -19,6 +20,9 @@
 
 namespace pinstep {
 namespace {
+
+// Of a site's settings file: it is read for every step, and slurmd's log is for others as well.
+constexpr std::size_t kShownErrors = 5;
 
 // ---- user_init
 
@@ -146,11 +150,15 @@ Error too_slow(const Settings& settings, const Pin& pin, const WatchedNameServic
 
 void open_step(const Host& host, State& state) {
   load_site(state);
-  for (const Error& error : state.site.errors) host.log("pinstep: " + one_line(error));
+  const std::vector<Error>& errors = state.site.errors;
+  const std::size_t shown = std::min(errors.size(), kShownErrors);
+  for (std::size_t i = 0; i < shown; ++i) host.log("pinstep: " + one_line(errors[i]));
+  if (errors.size() > shown) host.log("pinstep: … and " + std::to_string(errors.size() - shown) + " more");
 }
 
 void hold_step_port(const Host& host, State& state) {
-  if (state.switched_off) return;
+  // A second call comes from a plugstack.conf that names the plugin twice.
+  if (state.switched_off || state.port || state.deferred_error) return;
   const auto number = port_to_hold(host, state);
   if (!number) return;
   auto port = hold_port(*number);
@@ -176,13 +184,16 @@ void prepare_step_task(Host& host, const State& state) {
   if (state.deferred_error) end_task(*state.deferred_error, end);
 
   WatchedNameService names;
-  const auto task = [&] {
+  const auto task = [&]() -> Result<PreparedTask> {
     const Deadline deadline(state.site.settings.task_timeout,
                             [&] { end_task(too_slow(state.site.settings, *pin, names), end); });
-    return prepare(host, state, environment, *facts, *pin, names);
+    auto prepared = prepare(host, state, environment, *facts, *pin, names);
+    if (!prepared) return prepared;
+    if (const auto done = hand_over(host, environment, prepared->environment); !done)
+      return tl::unexpected(done.error());
+    return prepared;
   }();
   if (!task) end_task(task.error(), end);
-  if (const auto done = hand_over(host, environment, task->environment); !done) end_task(done.error(), end);
   for (const std::string& warning : task->warnings)
     write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
 }

@@ -163,7 +163,7 @@ Result<void> act_on(Host& host, State& state, const Submission& submission) {
 
 Result<Submission> decide(const State& state, const Environment& environment, Context context) {
   const bool is_typed = state.env_spec.is_typed(environment, kEnvSpecOption);
-  const bool has_pin = environment.has(variable::kPin);
+  const bool has_pin = !environment.get(variable::kPin).value_or("").empty();
   const std::string spec = state.env_spec.value().value_or("");
 
   Submission submission;

@@ -66,6 +66,10 @@ Result<Activation> Activation::parse(std::string content, const std::string& pat
   rest = line->after;
   activation.edits_.reserve(static_cast<std::size_t>(std::count(rest.begin(), rest.end(), '\0')));
   for (std::size_t number = 1; !rest.empty(); ++number) {
+    if (number > kRecordLimit)
+      return fail(ErrorKind::corrupt,
+                  "'" + path + "' has more than " + std::to_string(kRecordLimit) + " records",
+                  std::string(kRebuildHint));
     const auto halves = split_once(rest, '\0');
     const auto at = [&] { return "'" + path + "': record " + std::to_string(number); };
     if (!halves) return fail(ErrorKind::corrupt, at() + " is cut off", std::string(kRebuildHint));

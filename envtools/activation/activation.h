@@ -26,6 +26,7 @@ struct Trust {
 class Activation {
  public:
   static constexpr std::size_t kSizeLimit = 1 << 20;  // bytes of an activation file
+  static constexpr std::size_t kRecordLimit = 4096;   // Slurm's own setenv is linear in the environment's size
 
   // The content of an activation file; `path` is for messages. Errors: corrupt, unsupported (a newer
   // version or an unknown edit: written by a newer pinstep).

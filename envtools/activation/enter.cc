@@ -153,13 +153,15 @@ void enter_anew(Environment& environment, const Entrance& entrance) {
   if (entrance.policies.user_site == Policies::UserSite::off)
     edits.push_back({EditOp::set, "PYTHONNOUSERSITE", "1"});
   edits.insert(edits.end(), entrance.activation.edits().begin(), entrance.activation.edits().end());
+  if (!entrance.own_bin.empty()) edits.push_back({EditOp::append, "PATH", entrance.own_bin});
   for (const Edit& edit : edits) apply(environment, edit);
   environment.set(variable::kStepUndo, undo_text(before, environment, edits));
 }
 
-void restore_lost_elements(Environment& environment, const Activation& activation) {
-  const auto whole = whole_variables(activation.edits());
-  for (const Edit& edit : activation.edits())
+void restore_lost_elements(Environment& environment, const Entrance& entrance) {
+  const auto whole = whole_variables(entrance.activation.edits());
+  if (!entrance.own_bin.empty()) apply(environment, {EditOp::append, "PATH", entrance.own_bin});
+  for (const Edit& edit : entrance.activation.edits())
     if (!whole.contains(edit.name) && edit.op != EditOp::remove)
       apply(environment, edit, Prepend::keeps_its_place);
 }
@@ -175,10 +177,9 @@ Environment enter(Environment environment, const Entrance& entrance) {
   clear_paths(environment, entrance.policies, entrance.arrival);
   if (environment.get("PATH").value_or("").empty()) environment.set("PATH", kBasePath);
   if (is_inside)
-    restore_lost_elements(environment, entrance.activation);
+    restore_lost_elements(environment, entrance);
   else
     enter_anew(environment, entrance);
-  if (!entrance.own_bin.empty()) apply(environment, {EditOp::append, "PATH", entrance.own_bin});
 
   environment.set(variable::kStepPrefix, entrance.prefix);
   environment.set(variable::kStepEnv, entrance.activation.id());

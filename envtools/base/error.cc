@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "envtools/base/text.h"
+
 namespace pinstep {
 namespace {
 
@@ -61,11 +63,7 @@ tl::unexpected<Error> fail_errno(int error_number, std::string_view action, std:
 }
 
 std::string one_line(const Error& error) {
-  std::string line = error.cause;
-  if (!error.hint.empty()) line += " (" + error.hint + ")";
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return line;
+  return printable(error.hint.empty() ? error.cause : error.cause + " (" + error.hint + ")");
 }
 
 }  // namespace pinstep

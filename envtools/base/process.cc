@@ -45,6 +45,25 @@ Result<std::string> find_program(const Command& command) {
   return fail(ErrorKind::not_found, "'" + name + "' is not on PATH");
 }
 
+// SIGCHLD at its default as long as this lives.
+class ChildSignal {
+ public:
+  ChildSignal() {
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, nullptr, &before_);
+    if (before_.sa_handler == SIG_IGN) ::sigaction(SIGCHLD, &standard, nullptr);
+  }
+  ~ChildSignal() {
+    if (before_.sa_handler == SIG_IGN) ::sigaction(SIGCHLD, &before_, nullptr);
+  }
+  ChildSignal(const ChildSignal&) = delete;
+  ChildSignal& operator=(const ChildSignal&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
 Result<std::string> read_all(int fd, std::size_t limit) {
   std::string text;
   char buffer[4096];
@@ -72,6 +91,11 @@ void replace_process_environment(const Environment& after) {
     else
       ::unsetenv(name.c_str());
   }
+}
+
+std::string working_directory() {
+  char path[PATH_MAX];
+  return ::getcwd(path, sizeof path) == nullptr ? "" : path;
 }
 
 std::string own_program_directory() {
@@ -106,6 +130,8 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &usual);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  // Some workflow managers ignore SIGCHLD, and srun inherits that: children then leave no exit code.
+  const ChildSignal child_signal;
   pid_t child = 0;
   const int error = ::posix_spawn(&child, program->c_str(), &actions, &attributes, pointers(arguments).data(),
                                   pointers(entries).data());

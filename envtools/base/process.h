@@ -16,6 +16,9 @@ Environment process_environment();
 // Makes the process environment equal to `after`. Not thread-safe, like setenv(3).
 void replace_process_environment(const Environment& after);
 
+// The working directory; "" where it was removed.
+std::string working_directory();
+
 // The directory this program was started from, by /proc/self/exe; "" where that cannot be read.
 std::string own_program_directory();
 

@@ -94,6 +94,41 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return out;
 }
 
+std::size_t utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
+  if (first >= 0xe0 && first < 0xf0) {
+    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
+    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xf0 && first < 0xf5) {
+    const bool overlong = first == 0xf0 && byte(1) < 0x90;
+    const bool too_large = first == 0xf4 && byte(1) >= 0x90;
+    return follows(1) && follows(2) && follows(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t limit = 2000;
+  std::string out;
+  while (!text.empty()) {
+    if (out.size() > limit) return out + "…";
+    const std::size_t size = utf8_character(text);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (size == 0 || byte < 0x20 || byte == 0x7f)
+      out += '?';
+    else
+      out += text.substr(0, size);
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return out;
+}
+
 std::string shell_quote(std::string_view text) {
   if (!text.empty() && std::all_of(text.begin(), text.end(), is_shell_safe)) return std::string(text);
   std::string out = "'";

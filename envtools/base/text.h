@@ -37,6 +37,12 @@ std::optional<Unsigned> parse_number(std::string_view text) {
 std::string percent_encode(std::string_view text, std::string_view special);
 std::optional<std::string> percent_decode(std::string_view text);
 
+// Bytes of the UTF-8 character (RFC 3629) that a non-empty text begins with; 0 if it begins with none.
+std::size_t utf8_character(std::string_view text);
+
+// For a message on one line: control characters and what is no UTF-8 become '?', at most 2000 bytes.
+std::string printable(std::string_view text);
+
 // The text as one word of a POSIX shell, in single quotes where it needs any.
 std::string shell_quote(std::string_view text);
 

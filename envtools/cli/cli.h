@@ -18,7 +18,7 @@ namespace pinstep::cli {
 // What a verb may know of the process it runs in; made once in main().
 struct World {
   Environment environment;
-  std::string directory;  // working directory, absolute
+  std::string directory;  // working directory, absolute; empty where it was removed
 };
 
 using Arguments = std::vector<std::string>;
@@ -64,6 +64,9 @@ Result<Parsed> parse(const Arguments& arguments, const std::vector<OptionSpec>& 
 // Prints "pinstep: error: cause" and "pinstep: hint: …" to standard error, or with `json` an object
 // {"error": kind, "cause": …, "hint": …} to standard output; gives the exit code.
 int report(const Error& error, bool json);
+
+// Whether --json is among arguments that could not be parsed.
+bool wants_json(const Arguments& arguments);
 
 std::string json_string(std::string_view text);
 

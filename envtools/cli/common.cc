@@ -71,16 +71,25 @@ int report(const Error& error, bool json) {
     std::printf("{\"error\": %s, \"cause\": %s, \"hint\": %s}\n", json_string(to_string(error.kind)).c_str(),
                 json_string(error.cause).c_str(), json_string(error.hint).c_str());
   } else {
-    std::fprintf(stderr, "pinstep: error: %s\n", error.cause.c_str());
-    if (!error.hint.empty()) std::fprintf(stderr, "pinstep: hint: %s\n", error.hint.c_str());
+    std::fprintf(stderr, "pinstep: error: %s\n", printable(error.cause).c_str());
+    if (!error.hint.empty()) std::fprintf(stderr, "pinstep: hint: %s\n", printable(error.hint).c_str());
   }
   return error.kind == ErrorKind::usage ? kUsage : kFailed;
 }
 
+bool wants_json(const Arguments& arguments) {
+  const auto operands = std::find(arguments.begin(), arguments.end(), "--");
+  return std::find(arguments.begin(), operands, "--json") != operands;
+}
+
 std::string json_string(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
+  while (!text.empty()) {
+    const std::size_t size = utf8_character(text);
+    const char c = text[0];
+    if (size == 0) {
+      out += "\uFFFD";  // no JSON string can hold this byte
+    } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
@@ -88,8 +97,9 @@ std::string json_string(std::string_view text) {
       std::snprintf(escape, sizeof escape, "\\u%04x", c);
       out += escape;
     } else {
-      out += c;
+      out += text.substr(0, size);
     }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
   }
   return out + "\"";
 }

@@ -1,5 +1,4 @@
 // pinstep: prepares, inspects and activates pinned environments. See cli.h for how verbs are added.
-#include <limits.h>
 #include <unistd.h>
 
 #include <array>
@@ -46,11 +45,6 @@ bool asks_for_help(const Arguments& arguments) {
   return false;
 }
 
-std::string working_directory() {
-  char path[PATH_MAX];
-  return ::getcwd(path, sizeof path) == nullptr ? "/" : path;
-}
-
 int run(const Arguments& arguments) {
   if (arguments.empty()) {
     print_help();
@@ -78,4 +72,10 @@ int run(const Arguments& arguments) {
 }  // namespace
 }  // namespace pinstep::cli
 
-int main(int argc, char** argv) { return pinstep::cli::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  const int code = pinstep::cli::run({argv + 1, argv + argc});
+  // A pin that did not get onto a full disk must not pass for none.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::perror("pinstep: error: cannot write to standard output");
+  return pinstep::cli::kFailed;
+}

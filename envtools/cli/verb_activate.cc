@@ -23,8 +23,8 @@ constexpr std::string_view kActivateUsage =
        pinstep activate [--json]
 
 Prints, as shell commands, what is missing in this shell of the environment that
-the job was submitted with. Needed only where a login shell (#!/bin/bash -l) has
-reset PATH in a batch script; steps started by srun are right without it.
+the job was submitted with. Needed where a login shell (#!/bin/bash -l) has reset
+PATH in a batch script, and in the batch script on a cluster without the plugin.
 
   --json          print the edits as a list of objects
 
@@ -66,26 +66,31 @@ void print_json(const std::vector<Edit>& edits) {
 
 int run_activate(const World& world, const Arguments& arguments) {
   const auto parsed = parse(arguments, {{"json", false}});
-  if (!parsed) return report(parsed.error(), false);
+  if (!parsed) return report(parsed.error(), wants_json(arguments));
   const bool json = parsed->has("json");
+  // eval is to fail where this does.
+  const auto refuse = [&](const Error& error) {
+    if (!json) std::printf("false\n");
+    return report(error, json);
+  };
   if (!parsed->operands.empty())
-    return report({ErrorKind::usage, "activate takes no argument", "pinstep activate --help"}, json);
+    return refuse({ErrorKind::usage, "activate takes no argument", "pinstep activate --help"});
   const auto text = world.environment.get(variable::kPin);
-  if (!text)
-    return report(
-        {ErrorKind::not_found, "this job was submitted without an environment", "submit it with --env-spec"},
-        json);
+  if (!text || text->empty())
+    return refuse(
+        {ErrorKind::not_found, "this job was submitted without an environment",
+         "submit it with --env-spec, or without the plugin after eval \"$(pinstep resolve --export PREFIX)\""});
   const auto pin = Pin::parse(*text);
-  if (!pin) return report(pin.error(), json);
+  if (!pin) return refuse(pin.error());
   const auto pinned = pin->prefix_for(own_platform());
-  if (!pinned) return report(pinned.error(), json);
+  if (!pinned) return refuse(pinned.error());
   const auto settings = load_user_settings(world.environment, {});
-  if (!settings) return report(settings.error(), json);
+  if (!settings) return refuse(settings.error());
 
   SystemClock clock;
   const auto activation = load_activation(pinned->prefix, {::getuid(), settings->settings.trusted_uids}, clock,
                                           Clock::Milliseconds{0});
-  if (!activation) return report(activation.error(), json);
+  if (!activation) return refuse(activation.error());
   const Environment after = enter(world.environment, {*activation, pinned->prefix, pin->policies,
                                                       Arrival::inside, own_program_directory()});
   const std::vector<Edit> edits = diff(world.environment, after);

@@ -51,24 +51,32 @@ void print_json(const std::optional<Pin>& pin) {
               json_string(entry.prefix).c_str());
 }
 
+// What eval is to do after an error: fail, and not leave the pin of an environment that was not meant.
+int fail_export(const Error& error) {
+  std::printf("unset %s; false\n", std::string(variable::kPin).c_str());
+  return report(error, false);
+}
+
 int run_resolve(const World& world, const Arguments& arguments) {
   const auto parsed = parse(
       arguments, {{"export", false}, {"json", false}, {"gpu-share", false}, {"shape", true}, {"site", true}});
-  if (!parsed) return report(parsed.error(), false);
+  if (!parsed) return report(parsed.error(), wants_json(arguments));
   const bool json = parsed->has("json");
+  const auto refuse = [&](const Error& error) {
+    return parsed->has("export") && !json ? fail_export(error) : report(error, json);
+  };
   if (parsed->operands.size() != 1)
-    return report({ErrorKind::usage, "resolve takes one environment", "pinstep resolve --help"}, json);
+    return refuse({ErrorKind::usage, "resolve takes one environment", "pinstep resolve --help"});
   if (json && parsed->has("export"))
-    return report({ErrorKind::usage, "--json and --export exclude each other", ""}, json);
+    return refuse({ErrorKind::usage, "--json and --export exclude each other", ""});
 
   const std::string shape_name = parsed->last("shape").value_or("auto");
   const auto shape = parse_shape(shape_name);
   if (!shape)
-    return report({ErrorKind::usage, "there is no shape '" + shape_name + "'",
-                   "it is auto, rank, torchrun, spawn or none"},
-                  json);
+    return refuse({ErrorKind::usage, "there is no shape '" + shape_name + "'",
+                   "it is auto, rank, torchrun, spawn or none"});
   const auto settings = load_user_settings(world.environment, parsed->all("site"));
-  if (!settings) return report(settings.error(), json);
+  if (!settings) return refuse(settings.error());
 
   ResolveRequest request;
   request.env = parsed->operands[0];
@@ -78,7 +86,7 @@ int run_resolve(const World& world, const Arguments& arguments) {
   request.shape = *shape;
   request.gpu_share = parsed->has("gpu-share");
   const auto pin = resolve(request);
-  if (!pin) return report(pin.error(), json);
+  if (!pin) return refuse(pin.error());
 
   if (parsed->has("export"))
     print_export(*pin);

@@ -20,6 +20,9 @@ tl::unexpected<Error> cannot_find(int error_number, const std::string& path) {
 // Absolute and without "." and doubled slashes. Symbolic links stay as they are, since what an automounter
 // shows here may have another real path on the node; only ".." makes the real path necessary.
 Result<std::string> absolute_path(const std::string& text, const std::string& directory) {
+  if (directory.empty() && !text.starts_with('/'))
+    return fail(ErrorKind::invalid, "'" + text + "' is relative, and the working directory was removed",
+                "give an absolute path");
   const std::filesystem::path joined = std::filesystem::path(directory) / text;
   for (const auto& part : joined) {
     if (part != "..") continue;
@@ -53,8 +56,13 @@ Result<std::optional<Pin>> resolve(const ResolveRequest& request) {
                 "name a directory with a '/' in it, such as './" + request.env + "', or 'none'");
 
   const auto path = absolute_path(request.env, request.directory);
-  if (!path) return tl::unexpected(path.error());
-  if (const auto found = check_directory(*path); !found) return tl::unexpected(found.error());
+  const auto found = path ? check_directory(*path) : tl::unexpected(path.error());
+  if (!found) {
+    Error error = found.error();
+    if (request.env.find_first_of("~$") != std::string::npos)
+      error.hint = "nobody has expanded the '~' or '$' in it: #SBATCH lines are taken as they are";
+    return tl::unexpected(error);
+  }
   SystemClock clock;
   const auto activation = load_activation(*path, request.trust, clock, Clock::Milliseconds{0});
   if (!activation) {

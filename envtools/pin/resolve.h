@@ -12,7 +12,7 @@ namespace pinstep {
 
 struct ResolveRequest {
   std::string env;        // what the user typed: "none", or a directory with an activation file
-  std::string directory;  // absolute; what a relative path starts from
+  std::string directory;  // absolute; what a relative path starts from; empty: there is none
   Trust trust;
   Policies policies;
   Shape shape = Shape::automatic;

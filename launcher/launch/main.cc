@@ -3,7 +3,6 @@
 //
 // In a step that the plugin prepared there is nothing left to do but exec. Elsewhere (a cluster without
 // the plugin) it does what the plugin would have done; what it cannot do is in pinstep-launch(1).
-#include <limits.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -57,16 +56,15 @@ int run_program(const LaunchOptions& options, const Environment& environment, co
 Result<std::optional<Pin>> find_pin(const LaunchOptions& options, const Environment& environment,
                                     const Settings& settings) {
   if (options.env_spec) {
-    char directory[PATH_MAX];
     ResolveRequest request;
     request.env = *options.env_spec;
-    request.directory = ::getcwd(directory, sizeof directory) == nullptr ? "/" : directory;
+    request.directory = working_directory();
     request.trust = {::getuid(), settings.trusted_uids};
     request.policies = settings.policies;
     return resolve(request);
   }
   const auto text = environment.get(variable::kPin);
-  if (!text) return std::optional<Pin>();
+  if (!text || text->empty()) return std::optional<Pin>();
   auto pin = Pin::parse(*text);
   if (!pin) return tl::unexpected(pin.error());
   return std::optional<Pin>(std::move(*pin));
@@ -78,9 +76,7 @@ Result<void> hold_for_program(const PreparedTask& task, const StepFacts& facts) 
   if (task.shape == Shape::none || facts.rank != 0 || task.port_source != PortSource::derived) return {};
   auto port = hold_port(task.port);
   if (!port) return tl::unexpected(port.error());
-  keep_through_exec(port->socket);
-  port->socket.release();
-  return {};
+  return keep_through_exec(std::move(port->socket));
 }
 
 int launch(const LaunchOptions& options) {
@@ -112,7 +108,9 @@ int launch(const LaunchOptions& options) {
   SystemClock clock;
   const auto task = *pin ? prepare_task(request, clock, nullptr) : prepare_rendezvous(request, nullptr);
   if (!task) return end(task.error(), *facts);
-  if (const auto held = hold_for_program(*task, *facts); !held) return end(held.error(), *facts);
+  // In a step that was prepared before, whoever did that holds the port.
+  if (!is_prepared)
+    if (const auto held = hold_for_program(*task, *facts); !held) return end(held.error(), *facts);
   for (const std::string& warning : task->warnings)
     write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
   return run_program(options, task->environment, *facts);

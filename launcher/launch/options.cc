@@ -39,7 +39,9 @@ Result<LaunchOptions> parse_launch_options(const std::vector<std::string>& argum
       options.action = LaunchOptions::Action::version;
       return options;
     }
-    if (word == env_spec && i + 1 < arguments.size()) {
+    if (word == env_spec && i + 1 == arguments.size())
+      return fail(ErrorKind::usage, "option '--env-spec' needs a value");
+    if (word == env_spec) {
       options.env_spec = arguments[++i];
     } else if (word.starts_with(env_spec) && word.substr(env_spec.size()).starts_with('=')) {
       options.env_spec = word.substr(env_spec.size() + 1);

@@ -26,6 +26,18 @@ void check_name(const Endpoint& endpoint, const StepFacts& facts, NameService* n
     warnings.push_back(place.node + ": " + name + " is this node itself here" + hint);
 }
 
+// Slurm drops a longer variable with a message and starts the program without it.
+Result<void> check_lengths(const Environment& before, const Environment& after) {
+  constexpr std::size_t limit = 128 * 1024;  // bytes of "NAME=value" and its NUL: execve(2), MAX_ARG_STRLEN
+  for (const Edit& edit : diff(before, after))
+    if (edit.name.size() + edit.value.size() + 2 > limit)
+      return fail(ErrorKind::corrupt,
+                  "the environment's variable " + std::string(edit.name.substr(0, 64)) + " would have " +
+                      std::to_string(edit.value.size()) + " bytes, more than a program can be started with",
+                  "shorten it in the environment or in the job script");
+  return {};
+}
+
 Result<void> add_rendezvous(const TaskRequest& request, NameService* names, PreparedTask& task) {
   const StepFacts& facts = request.facts;
   if (facts.place.id.kind != StepId::Kind::tasks) return {};
@@ -73,6 +85,8 @@ Result<PreparedTask> prepare_task(const TaskRequest& request, Clock& clock, Name
                                                          request.arrival, request.own_bin});
   if (const auto done = add_rendezvous(request, names, task); !done) return tl::unexpected(done.error());
   task.environment.set(variable::kStepId, request.facts.place.id.text());
+  if (const auto fits = check_lengths(request.environment, task.environment); !fits)
+    return tl::unexpected(fits.error());
   return task;
 }
 

@@ -53,6 +53,10 @@ Result<HeldPort> hold_port(std::uint16_t port) {
   return hold(std::move(socket), address, &sockaddr_in::sin_port);
 }
 
-void keep_through_exec(const UniqueFd& socket) { ::fcntl(socket.get(), F_SETFD, 0); }
+Result<void> keep_through_exec(UniqueFd socket) {
+  if (::fcntl(socket.get(), F_DUPFD, STDERR_FILENO + 1) < 0)
+    return fail_errno(errno, "keep", "the port's socket");
+  return {};
+}
 
 }  // namespace pinstep

@@ -23,7 +23,8 @@ struct HeldPort {
 // only where the node has no IPv6). Errors: busy, refused (a port below 1024), os.
 Result<HeldPort> hold_port(std::uint16_t port);
 
-// Lets the program that this process becomes hold the port on.
-void keep_through_exec(const UniqueFd& socket);
+// Lets the program that this process becomes hold the port on, not as its standard input, output or error,
+// even where one of those is closed. Errors: os.
+Result<void> keep_through_exec(UniqueFd socket);
 
 }  // namespace pinstep

@@ -10,6 +10,10 @@
 namespace pinstep {
 namespace {
 
+constexpr std::array<std::string_view, 14> kRendezvousNames{
+    "MASTER_ADDR",     "MASTER_PORT",    "RANK",   "WORLD_SIZE", "LOCAL_RANK",    "LOCAL_WORLD_SIZE",
+    "NODE_RANK",       "GROUP_RANK",     "NNODES", "PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE",
+    "PET_MASTER_ADDR", "PET_MASTER_PORT"};
 constexpr std::string_view kRecordSpecial = ";=";
 
 // Programs that an MPI launcher starts with srun, one per node, to start the real ranks.
@@ -218,6 +222,8 @@ Environment forget_rendezvous(Environment environment) {
     if (name && value && environment.get(*name) == std::string_view(*value)) environment.unset(*name);
   }
   environment.unset(variable::kStepSet);
+  for (const std::string_view name : kRendezvousNames)
+    if (environment.get(name) == "") environment.unset(name);
   return environment;
 }
 

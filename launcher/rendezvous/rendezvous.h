@@ -68,7 +68,8 @@ Result<Variables> rendezvous_variables(const Environment& environment, const Ste
 std::string set_record(const StepId& id, const Variables& variables);
 
 // The environment without the variables that PINSTEP_STEP_SET says are ours and that still have the
-// value we gave them, and without that record: an inner srun inherits those of the outer step.
+// value we gave them, and without that record: an inner srun inherits those of the outer step. A rendezvous
+// variable with an empty value goes, too: nobody can mean it.
 Environment forget_rendezvous(Environment environment);
 
 }  // namespace pinstep

@@ -130,6 +130,15 @@ TEST(ActivationParse, RefusesAFileThatWasCutOffAnywhere) {
               FailsWith(ErrorKind::corrupt, "'/f': record 2 is cut off", kRebuild));
 }
 
+TEST(ActivationParse, RefusesMoreRecordsThanATaskCanBeGivenInTime) {
+  std::string content = "pinstep-activation 1 -\n";
+  for (std::size_t i = 0; i < Activation::kRecordLimit; ++i) content += "unset X" + std::string(1, '\0');
+  EXPECT_TRUE(Activation::parse(content, "f").has_value());
+  const auto refused = Activation::parse(content + "unset X" + std::string(1, '\0'), "f");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().cause, "'f' has more than 4096 records");
+}
+
 TEST(FormatActivation, WritesWhatTheFormatNoteShows) {
   EXPECT_EQ(format_activation("-", {{EditOp::prepend, "PATH", "/p/bin"},
                                     {EditOp::set, "CONDA_PREFIX", "/p"},

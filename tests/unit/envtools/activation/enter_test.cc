@@ -329,7 +329,17 @@ TEST(Leave, DoesNotBringBackWhatItsContractExcepts) {
 
   const Activation none = activation_of({});
   EXPECT_EQ(leave(enter(variables({{"PATH", "/bin"}}), {none, kPrefix, {}, Arrival::inside, "/opt/bin"})),
-            variables({{"PATH", "/bin:/opt/bin"}}));
+            variables({{"PATH", "/bin"}}));
+}
+
+// The kernel starts no program with a variable of 128 KiB; what finds no room is not taken back.
+TEST(Leave, TakesBackWhatFitsIntoTheRecord) {
+  const std::string large(100'000, 'x');
+  const Activation activation = activation_of({{EditOp::set, "A", "new"}, {EditOp::set, "L", "new"}});
+  const Environment entered =
+      enter(variables({{"PATH", "/bin"}, {"L", large}}), {activation, kPrefix, {}, Arrival::inside, ""});
+  EXPECT_LE(entered.get("PINSTEP_STEP_UNDO").value().size(), 64u * 1024);
+  EXPECT_EQ(leave(entered), variables({{"PATH", "/bin"}, {"L", "new"}}));
 }
 
 TEST(Leave, UndoesEnterForAnyActivation) {

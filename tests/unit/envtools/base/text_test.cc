@@ -150,6 +150,27 @@ TEST(Nearest, FindsASlipOfTheFinger) {
   EXPECT_EQ(nearest("a", {}), std::nullopt);
 }
 
+TEST(Utf8Character, KnowsWhatIsOne) {
+  for (const std::string_view one :
+       {"a", "\xc3\xa4", "\xe2\x80\xa6", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_EQ(utf8_character(one), one.size()) << shown(one);
+    EXPECT_EQ(utf8_character(std::string(one) + "x"), one.size()) << shown(one);
+    EXPECT_EQ(utf8_character(one.substr(0, one.size() - 1).empty() ? one : one.substr(0, one.size() - 1)),
+              one.size() == 1 ? 1u : 0u)
+        << shown(one) << " cut off";
+  }
+  // Overlong, a surrogate, past the last character, a lone continuation, no lead byte at all.
+  for (const std::string_view none :
+       {"\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80", "\x80", "\xff", "\xc3("})
+    EXPECT_EQ(utf8_character(none), 0u) << shown(none);
+}
+
+TEST(Printable, IsOneLineThatATerminalCanShow) {
+  EXPECT_EQ(printable("a\nb\x1b[31m\x7f\xff\xc3\xa4"), "a?b?[31m??\xc3\xa4");
+  EXPECT_LT(printable(std::string(1'000'000, 'x')).size(), 2100u);
+}
+
 TEST(Nearest, AllowsOneEditInTheShortestWordsAndAThirdOfLongOnes) {
   EXPECT_EQ(nearest("ab", {"ax"}), "ax");
   EXPECT_EQ(nearest("ab", {"xy"}), std::nullopt);

@@ -94,12 +94,31 @@ TEST_F(PrepareTask, EntersThePrefixAndTellsTheRankItsPlace) {
   EXPECT_THAT(task->warnings, IsEmpty());
 }
 
+// Slurm would drop it and start the program with half an activation.
+TEST_F(PrepareTask, RefusesAVariableThatNoProgramCanBeStartedWith) {
+  const std::string longest(128 * 1024 - 3, 'x');  // with "V=" and the NUL
+  write_prefix(prefix_, "pinstep-activation 1 -\nset V "s + longest + "\0"s);
+  EXPECT_THAT(prepared(), Succeeds());
+  write_prefix(prefix_, "pinstep-activation 1 -\nset V "s + longest + "x\0"s);
+  const auto task = prepared();
+  ASSERT_FALSE(task.has_value());
+  EXPECT_EQ(task.error().cause,
+            "the environment's variable V would have 131070 bytes, more than a program can be started with");
+}
+
+TEST_F(PrepareTask, TakesAnEmptyRendezvousVariableForNone) {
+  request_.environment.set("MASTER_ADDR", "");
+  request_.environment.set("RANK", "");
+  const auto task = prepared();
+  ASSERT_THAT(task, Succeeds());
+  EXPECT_EQ(task->environment.get("MASTER_ADDR"), "n0");
+  EXPECT_EQ(task->environment.get("RANK"), "0");
+}
+
 TEST_F(PrepareTask, CanBeTakenBackAsAWhole) {
   const auto task = prepared();
   ASSERT_THAT(task, Succeeds());
-  Environment expected = request_.environment;
-  expected.set("PATH", "/bin:/opt/pinstep/bin");
-  EXPECT_EQ(leave(forget_rendezvous(task->environment)), expected);
+  EXPECT_EQ(leave(forget_rendezvous(task->environment)), request_.environment);
 }
 
 TEST_F(PrepareTask, TakesTheOfferOfAnSrunOnTheMasterNode) {

@@ -145,6 +145,21 @@ TEST(HoldPort, DoesNotOutliveAnExec) {
   EXPECT_NE(::fcntl(port.socket.get(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
+// With standard output closed the socket would become it, and the program write into it.
+TEST(HoldPort, IsKeptThroughExecAsNoStandardStream) {
+  const testing_support::ChildEnd end = testing_support::in_child([] {
+    for (const int fd : {STDIN_FILENO, STDERR_FILENO}) ::close(fd);
+    auto held = hold_port(0);
+    if (!held || held->socket.get() > STDERR_FILENO) return 1;  // what the test is about
+    const std::uint16_t port = held->port;
+    if (!keep_through_exec(std::move(held->socket))) return 2;
+    for (const int fd : {STDIN_FILENO, STDERR_FILENO})
+      if (::fcntl(fd, F_GETFD) != -1) return 3;
+    return hold_port(port) ? 4 : 0;
+  });
+  EXPECT_EQ(end.exit_code, 0);
+}
+
 TEST(HoldPort, LastsAsLongAsOneProcessHasTheSocket) {
   HeldPort port = held();
   int ends[2];
