@@ -121,6 +121,19 @@ def test_pinstep_launch_says_once_what_all_tasks_have_in_common(bare):
         f"pinstep: error: {node}: 'no-such-program' is not on PATH" for node in bare.nodes]
 
 
+@pytest.mark.parametrize("other", ["another", "none"])
+def test_in_a_step_the_plugin_prepared_pinstep_launch_can_change_the_prefix(cluster, prefix, other):
+    """The step's port is held already, by the plugin."""
+    spec = cluster.prefix("another", [("set", "OF_ANOTHER", "1")]).path if other == "another" else "none"
+    record = cluster.recorder()
+    launch = ["pinstep-launch", f"--env-spec={spec}", "--"]
+    cluster.srun("-N2", "-n2", f"--env-spec={prefix}", *launch, *record.argv("step")).ok()
+    for rank, environment in record.of("step").items():
+        assert (environment["RANK"], environment.get("OF_ANOTHER")) == (str(rank), "1" if other == "another" else None)
+        assert "OF_PREFIX" not in environment
+    assert len(cluster.srun("-N2", "-n2", f"--env-spec={prefix}", *launch, BUILD / "tests/tcp_store").ok().lines) == 2
+
+
 def test_in_a_step_the_plugin_prepared_pinstep_launch_changes_nothing(cluster, prefix):
     record = cluster.recorder()
     cluster.srun("-N2", "-n2", f"--env-spec={prefix}", *record.argv("plain")).ok()

@@ -51,16 +51,21 @@ def test_deliberate_failure_is_seen(cluster, attempt):
 
 # ---- step errors
 
+def test_an_empty_pin_is_none(cluster):
+    """What `pinstep resolve none` prints."""
+    step = cluster.srun("-n1", "printenv", "-0", "SLURM_SPANK_PINSTEP_ENV", env={"SLURM_SPANK_PINSTEP_ENV": ""}).ok()
+    assert step.err == ""
+
+
 @pytest.mark.parametrize("change, cause", [
     (lambda pin: "garbage", "the job's pin has no valid schema"),
-    (lambda pin: "", "the job's pin has no valid schema"),
     (lambda pin: pin.replace(";lock=-", ""), "the job's pin has no valid field 'lock'"),
     (lambda pin: pin.replace(" - /", " - "), "the job's pin has no valid field 'env'"),
     (lambda pin: pin + "x" * 5000, "the job's pin is longer than 4096 bytes"),
     (lambda pin: pin + "\n", "the job's pin holds bytes that are not printable ASCII"),
     (lambda pin: "2" + pin[1:], "the job was submitted by a newer pinstep (pin schema 2, this one reads 1)"),
     (lambda pin: pin.replace("env=linux-", "env=other-"), "the job's environment is pinned for other-"),
-], ids=["garbage", "empty", "field", "relative", "long", "unprintable", "schema", "platform"])
+], ids=["garbage", "field", "relative", "long", "unprintable", "schema", "platform"])
 def test_a_pin_that_cannot_be_used(attempt, pin, change, cause):
     step = attempt(*EIGHT, text=change(pin))
     assert sentence(step.err).startswith(f"pinstep: error: {cause}")
