@@ -11,6 +11,7 @@ CLUSTER = Wanted("plain", plugin=True)
 STORE = BUILD / "tests/tcp_store"
 CHURN = BUILD / "tests/port_churn"
 RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
+RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"
 DERIVED = range(16384, 16384 + 12288)       # launcher/rendezvous/rendezvous.h
 
 
@@ -20,13 +21,16 @@ def prefix(cluster):
 
 
 class Churn:
-    """1000 connections a second through a node's ephemeral range, narrowed to `size` ports from `low` on.
-    More than half of them are in use at any time; the rest is for Slurm, which needs some as well."""
+    """1000 connections a second through a node's ephemeral range, narrowed to `size` ports from `low` on without
+    `reserved`. More than half of them are in use at any time; the rest is for Slurm, which needs some as well.
+    `size` is even: of an odd number of ports the kernel leaves one out in each search, and where it starts is
+    settled at boot, so that on some machines one port never had its turn."""
 
-    def __init__(self, cluster, node, low, size):
+    def __init__(self, cluster, node, low, size, reserved=""):
+        assert size % 2 == 0
         self._run = lambda *argv: cluster.run(*argv, user="root", node=node).ok()
         self._usual = self._run("cat", RANGE).out
-        self._run("sh", "-c", f"echo {low} {low + size - 1} >{RANGE}")
+        self._run("sh", "-c", f"echo {low} {low + size - 1} >{RANGE}; echo {reserved} >{RESERVED}")
         self._child = cluster.start(CHURN, 40, 1000, size * 6 // 10, user="root", node=node)
         assert self._child.stdout.readline() == "ready\n"
 
@@ -40,7 +44,7 @@ class Churn:
     def __exit__(self, *_):
         self._child.terminate()
         self._child.communicate()
-        self._run("sh", "-c", f"echo {self._usual.strip()} >{RANGE}")
+        self._run("sh", "-c", f"echo {self._usual.strip()} >{RANGE}; echo >{RESERVED}")
 
 
 def met(result):
@@ -82,8 +86,9 @@ def meet_on_a_busy_node(cluster, prefix, job, env=()):
     ready = step.stdout.readline()
     assert ready == "ready\n", step.communicate()
     # Below the port: Slurm's own connections stay in TIME_WAIT, which must not be on the port of a step to come.
-    # An even distance: for connections the kernel takes every second port of the range first.
-    with Churn(cluster, cluster.nodes[0], port - 14, 15) as churn:
+    # An even distance: for connections the kernel takes every second port of the range first, here eight, of which
+    # the connections need all.
+    with Churn(cluster, cluster.nodes[0], port - 14, 16, reserved=port + 1) as churn:
         churn.wait_for_connections()
         cluster.write(go, "")
         out, err = step.communicate(timeout=60)
