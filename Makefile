@@ -24,7 +24,7 @@
 #   SANITIZE=address,undefined   build that way, into build/asan
 #   BUILD=DIR    where everything made goes
 #   CPPFLAGS, CFLAGS, CXXFLAGS, LDFLAGS, LIBS   yours; what pinstep needs is added to them
-#   prefix, exec_prefix, bindir, libdir, plugindir, datadir, mandir, sysconfdir, DESTDIR
+#   prefix, exec_prefix, bindir, libexecdir, libdir, plugindir, datadir, mandir, sysconfdir, DESTDIR
 #   DEPS=no      check installs nothing and stops with a list of what is missing; DEPS=ignore goes on
 #
 # Where things are
@@ -103,9 +103,27 @@ LIB_DIRS = \
 	launcher/rendezvous \
 	launcher/step
 
+# The environment side: from a spec to a prefix. Each program links what it calls of it and no more.
+ENV_DIRS = \
+	envtools/build \
+	envtools/channel \
+	envtools/execute \
+	envtools/fetch \
+	envtools/hash \
+	envtools/json \
+	envtools/lock \
+	envtools/package \
+	envtools/plan \
+	envtools/solver \
+	envtools/spec \
+	envtools/store
+
 LIB_SRC    = $(wildcard $(LIB_DIRS:=/*.cc))
+ENV_SRC    = $(filter-out %_main.cc,$(wildcard $(ENV_DIRS:=/*.cc)))
 CLI_SRC    = $(wildcard envtools/cli/*.cc)
 LAUNCH_SRC = $(wildcard launcher/launch/*.cc)
+BUILD_MAIN = envtools/build/build_main.cc
+FETCH_MAIN = envtools/fetch/fetch_main.cc
 
 # Two files touch Slurm; the rest of the plugin is tested without it.
 PLUGIN_SRC   = $(wildcard plugin/*.cc)
@@ -131,7 +149,10 @@ program       = $(patsubst %,$(BUILD)/tests/%,$(notdir $(basename $1)))
 SERIES_ROOT = build/slurm-24.11
 
 LIB      = $(BUILD)/lib/libpinstep.a
+ENV_LIB  = $(BUILD)/lib/libpinstep-env.a
 PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
+# Called by pinstep only, which finds them beside its own directory.
+PRIVATE_PROGRAMS = $(BUILD)/libexec/pinstep/pinstep-build $(BUILD)/libexec/pinstep/pinstep-fetch
 PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
 
 TEST_PLUGINS  = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so \
@@ -140,7 +161,7 @@ UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
 TEST_PROGRAMS = $(call program,$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICC),$(MPI_SRC)))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
-all: $(PROGRAMS) $(PLUGIN)
+all: $(PROGRAMS) $(PRIVATE_PROGRAMS) $(PLUGIN)
 tests: all $(UNIT) $(TEST_PLUGINS) $(TEST_PROGRAMS)
 fuzzers: $(FUZZERS)
 
@@ -168,12 +189,14 @@ $(BUILD)/compile-flags: FORCE
 # Sources are in it too, so that the code of a file that is gone does not stay.
 $(BUILD)/link-flags: FORCE
 	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(GTEST_LIBS) | $(PMIX_LIBS) \
-		| $(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
+		| $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) \
+		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
 
 $(BUILD)/gen/pinstep_config.h: FORCE
 	@mkdir -p $(@D); { echo '#pragma once'; printf '#define %s "%s"\n' \
 		PINSTEP_VERSION '$(VERSION)' \
 		PINSTEP_BINDIR '$(bindir)' \
+		PINSTEP_LIBEXECDIR '$(libexecdir)/pinstep' \
 		PINSTEP_SYSCONFDIR '$(sysconfdir)' \
 		SLURM_BINDIR '$(SLURM_BINDIR)'; } >$@+; $(replace_if_changed)
 
@@ -216,6 +239,8 @@ $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
 $(call object,$(MPI_SRC)): private c_compiler = $(MPICC)
 
 $(LIB): $(call object,$(LIB_SRC)) $(BUILD)/link-flags
+$(ENV_LIB): $(call object,$(ENV_SRC)) $(BUILD)/link-flags
+$(LIB) $(ENV_LIB):
 	$(call quiet,AR)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # Programs: how each is linked, of what, and one rule for all.
@@ -223,18 +248,26 @@ linker = $(CXX)
 how = -pie
 $(BUILD)/bin/pinstep-launch: private how = $(or $(STATIC),-pie)
 $(BUILD)/tests/%-static:     private how = $(or $(STATIC),-pie)
-$(BUILD)/tests/unit:         private needs = $(GTEST_LIBS)
+$(BUILD)/bin/pinstep:        private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS)
+$(BUILD)/libexec/%-build:    private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) -lpthread
+$(BUILD)/libexec/%-fetch:    private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
+$(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
+	$(CURL_LIBS) $(GTEST_LIBS)
 $(call program,$(PMIX_SRC)): private needs = $(PMIX_LIBS)
 $(call program,$(MPI_SRC)):  private linker = $(MPICC)
 
 $(BUILD)/bin/pinstep:        $(call object,$(CLI_SRC))
 $(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
+$(BUILD)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
+$(BUILD)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
+$(BUILD)/bin/pinstep $(PRIVATE_PROGRAMS) $(UNIT): $(ENV_LIB)
 $(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC))
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
-$(PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
-	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -o $@ $(filter %.o,$^) $(LIB) $(needs) $(LIBS)
+$(PROGRAMS) $(PRIVATE_PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
+	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -Wl,--as-needed -o $@ $(filter %.o,$^) \
+		$(filter $(ENV_LIB),$(needs)) $(LIB) $(filter-out $(ENV_LIB),$(needs)) $(LIBS)
 
 # Plugins: they may leave open only what the process that loads them provides.
 $(BUILD)/lib/pinstep.so:          $(call object,$(PLUGIN_SRC))
@@ -247,15 +280,16 @@ $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
 
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o
-$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
-	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,$(fuzz_checks) $(LDFLAGS) -o $@ $(filter %.o,$^)
+$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
+	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,$(fuzz_checks) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS)
 
 OBJECTS = \
-	$(call object,$(LIB_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC)) \
+	$(call object,$(LIB_SRC) $(ENV_SRC) $(BUILD_MAIN) $(FETCH_MAIN) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC)) \
 	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
-	$(call fuzz_object,$(LIB_SRC) $(DECISION_SRC) $(FUZZ_SRC))
+	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 
 # ---- Tests
@@ -276,11 +310,12 @@ check check-full bench fuzz:
 
 INSTALLED = \
 	$(PROGRAMS:%=%:$(bindir)) \
+	$(PRIVATE_PROGRAMS:%=%:$(libexecdir)/pinstep) \
 	$(PLUGIN:%=%:$(plugindir)) \
 	$(if $(WITH_PLUGIN),$(patsubst %,%:$(datadir)/pinstep/slurm,$(wildcard contrib/slurm/*))) \
 	$(patsubst %,%:$(datadir)/bash-completion/completions,$(wildcard contrib/completions/*.bash)) \
 	$(foreach page,$(wildcard man/*.[1-8]),$(page):$(mandir)/man$(subst .,,$(suffix $(page))))
-OUR_DIRECTORIES = $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
+OUR_DIRECTORIES = $(libexecdir)/pinstep $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
 
 # By rename: a running Slurm loads either the old plugin or the new one.
 install: all

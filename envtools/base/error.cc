@@ -1,5 +1,6 @@
 #include "envtools/base/error.h"
 
+#include <array>
 #include <cstring>
 
 #include "envtools/base/text.h"
@@ -18,37 +19,29 @@ ErrorKind kind_of_errno(int error_number) {
       return ErrorKind::refused;
     case EADDRINUSE:
       return ErrorKind::busy;
+    case ENOSPC:
+    case EDQUOT:
+      return ErrorKind::no_space;
     default:
       return ErrorKind::os;
   }
 }
 
+// In the order of ErrorKind.
+constexpr std::array<std::string_view, 13> kNames{
+    "usage",   "invalid", "conflict",  "unsatisfiable", "not_found", "corrupt", "unsupported",
+    "refused", "busy",    "timed_out", "network",       "no_space",  "os",
+};
+static_assert(kNames.size() == static_cast<std::size_t>(ErrorKind::os) + 1);
+
 }  // namespace
 
-std::string_view to_string(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::usage:
-      return "usage";
-    case ErrorKind::invalid:
-      return "invalid";
-    case ErrorKind::conflict:
-      return "conflict";
-    case ErrorKind::not_found:
-      return "not_found";
-    case ErrorKind::corrupt:
-      return "corrupt";
-    case ErrorKind::unsupported:
-      return "unsupported";
-    case ErrorKind::refused:
-      return "refused";
-    case ErrorKind::busy:
-      return "busy";
-    case ErrorKind::timed_out:
-      return "timed_out";
-    case ErrorKind::os:
-      return "os";
-  }
-  return "os";
+std::string_view to_string(ErrorKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+std::optional<ErrorKind> parse_error_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (kNames[i] == name) return static_cast<ErrorKind>(i);
+  return std::nullopt;
 }
 
 tl::unexpected<Error> fail_errno(int error_number, std::string_view action, std::string_view subject,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -21,6 +22,7 @@ enum class ErrorKind {
   usage,     // the command line is wrong
   invalid,   // a value given by the user, or handed on by us, cannot be understood
   conflict,  // two given values contradict each other
+  unsatisfiable,  // no set of packages fits the spec
   // ---- from here on: this node's own state
   not_found,    // a file or host name that should be there is not
   corrupt,      // a file is there and its content is wrong
@@ -28,6 +30,8 @@ enum class ErrorKind {
   refused,      // permission, ownership or policy forbids it
   busy,         // a port is taken
   timed_out,    // an operation did not end in its time
+  network,      // a server cannot be reached or does not answer as it should
+  no_space,     // a disk or quota is full
   os,           // the operating system says no; the cause has its words
 };
 
@@ -35,6 +39,7 @@ constexpr bool is_node_error(ErrorKind kind) { return kind >= ErrorKind::not_fou
 
 // The name used in --json output and in tests: "not_found".
 std::string_view to_string(ErrorKind kind);
+std::optional<ErrorKind> parse_error_kind(std::string_view name);
 
 struct Error {
   ErrorKind kind;
@@ -50,7 +55,7 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string cause, std::string
 }
 
 // An errno as an error: "cannot open '/x': No such file or directory". ENOENT and ENOTDIR become
-// not_found, EACCES, EPERM and ELOOP refused, EADDRINUSE busy, everything else os.
+// not_found, EACCES, EPERM and ELOOP refused, EADDRINUSE busy, ENOSPC and EDQUOT no_space, everything else os.
 tl::unexpected<Error> fail_errno(int error_number, std::string_view action, std::string_view subject,
                                  std::string hint = {});
 

@@ -1,0 +1,47 @@
+// Single flight: of any number of processes on any nodes, one does a piece of work, the others wait for its
+// result. Made by exclusive creation of a file, kept by a heart-beat; flock is never asked, since some
+// cluster file systems only pretend to have it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "envtools/base/error.h"
+
+namespace pinstep {
+
+class Lease {
+ public:
+  ~Lease();  // gives it back
+  Lease(Lease&&) noexcept;
+
+  // Whether it is still ours; false after somebody took it for dead (a machine that slept).
+  bool held() const;
+
+ private:
+  friend class LeaseTaker;
+  struct State;
+  explicit Lease(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+struct LeaseTimes {
+  std::chrono::milliseconds beat{2000};
+  std::chrono::milliseconds dead_after{30000};  // without a beat; judged by watching, not by comparing clocks
+  std::chrono::milliseconds poll{200};
+};
+
+// Either takes the lease, or waits until `is_done` says that the work has been done by somebody, whichever is
+// first: then the result holds no lease. `on_wait` is called once when waiting begins, with the holder's
+// "host pid user". A holder on this host whose process is gone is dead at once.
+// Errors: refused, no_space, os.
+class LeaseTaker {
+ public:
+  static Result<std::unique_ptr<Lease>> take(const std::string& path, const LeaseTimes& times,
+                                             const std::function<bool()>& is_done,
+                                             const std::function<void(const std::string& holder)>& on_wait);
+};
+
+}  // namespace pinstep

@@ -1,0 +1,76 @@
+// The store: names, and who may be believed. Everything under a store's directory is named here and
+// nowhere else. Format and promises: FORMAT.md beside this file.
+//
+//   VERSION              "1"
+//   e/<id16>             prefixes, immutable; e/.stage-<id16>-<token> one being built
+//   l/<lock digest>.yml  lock texts        s/<spec key>   the digest of its lock
+//   c/                   package cache     c/archives/, c/pkgs/, c/wheels/
+//   t/<tag>              tags              b/<name>       build leases
+//   u/                   submit leases and use records
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envtools/activation/activation.h"
+#include "envtools/base/environment.h"
+#include "envtools/base/error.h"
+
+namespace pinstep {
+
+class Store {
+ public:
+  explicit Store(std::string directory) : directory_(std::move(directory)) {}
+
+  const std::string& directory() const { return directory_; }
+  std::string prefix(std::string_view id) const;  // of a whole id: <store>/e/<first 16 digits>
+  std::string stage(std::string_view id, std::string_view token) const;
+  std::string lock_text(std::string_view digest) const;
+  std::string solved(std::string_view spec_key) const;
+  std::string archives() const;
+  std::string packages() const;
+  std::string wheels() const;
+  std::string tag(std::string_view tag) const;
+  std::string build_lease(std::string_view name) const;
+  std::string use_directory() const;
+
+ private:
+  std::string directory_;
+};
+
+inline constexpr std::size_t kStorePathAdvice = 80;  // bytes of a prefix's path; longer is warned about
+
+// PINSTEP_STORE, else the configured list, else $XDG_DATA_HOME/pinstep or ~/.local/share/pinstep; absolute.
+// The first is built into, all are searched. Errors: invalid (not absolute, an unset variable).
+Result<std::vector<Store>> stores(const Environment& environment, const std::string& configured);
+
+// Makes the directories and VERSION. Errors: unsupported (a newer store), refused, no_space, os.
+Result<void> prepare_store(const Store& store);
+
+// What lies published under an id. A prefix by somebody untrusted counts as absent.
+struct Published {
+  std::string id;      // 64 digits
+  std::string prefix;  // absolute
+  std::string name;    // of the spec, may be empty
+  std::string lock;    // digest of the lock's text, "-" if unknown
+  std::int64_t built = 0;  // seconds since the epoch
+};
+// Errors: conflict (same first digits, another id), corrupt.
+Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,
+                                                const Trust& trust);
+// All of them, or those whose id begins so (at least 4 digits).
+Result<std::vector<Published>> list_published(const std::vector<Store>& stores, const Trust& trust,
+                                              std::string_view id_begins = {});
+
+// Writes a small file aside and renames it; 0444.
+Result<void> write_once(const std::string& path, std::string_view text);
+
+// Deletes a tree that may be read-only inside. Errors: os.
+Result<void> remove_tree(const std::string& path);
+
+}  // namespace pinstep
