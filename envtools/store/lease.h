@@ -1,6 +1,7 @@
 // Single flight: of any number of processes on any nodes, one does a piece of work, the others wait for its
-// result. Made by exclusive creation of a file, kept by a heart-beat; flock is never asked, since some
-// cluster file systems only pretend to have it.
+// result. Made by one exclusive rename, kept by a heart-beat; flock is never asked, since some cluster file
+// systems only pretend to have it. A lease saves work and never guards a result: whoever loses one unawares
+// (a machine that slept) finishes in a place of his own, and one of the two results is published.
 #pragma once
 
 #include <chrono>
@@ -43,5 +44,9 @@ class LeaseTaker {
                                              const std::function<bool()>& is_done,
                                              const std::function<void(const std::string& holder)>& on_wait);
 };
+
+// Whether nobody has the lease, as far as can be told without watching it: it is free, or its holder was a
+// process of this host that is gone.
+bool is_abandoned(const std::string& path);
 
 }  // namespace pinstep

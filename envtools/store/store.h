@@ -54,10 +54,10 @@ Result<void> prepare_store(const Store& store);
 
 // What lies published under an id. A prefix by somebody untrusted counts as absent.
 struct Published {
-  std::string id;      // 64 digits
-  std::string prefix;  // absolute
-  std::string name;    // of the spec, may be empty
-  std::string lock;    // digest of the lock's text, "-" if unknown
+  std::string id;          // 64 digits
+  std::string prefix;      // absolute
+  std::string name;        // of the spec, may be empty
+  std::string lock;        // digest of the lock's text, "-" if unknown
   std::int64_t built = 0;  // seconds since the epoch
 };
 // Errors: conflict (same first digits, another id), corrupt.

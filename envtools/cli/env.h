@@ -1,0 +1,37 @@
+// ENV: the one way to name an environment, in every verb and option. Tried in this order: `none`; a path
+// (anything with a '/', or ending in .yml, .yaml, .lock, .txt or .toml); a tag; 4 to 64 digits of an id.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envtools/activation/activation.h"
+#include "envtools/base/error.h"
+#include "envtools/store/store.h"
+
+namespace pinstep::cli {
+
+struct NamedEnv {
+  enum class Kind {
+    none,
+    spec,    // path: the spec's file
+    lock,    // path: the lock's file
+    prefix,  // path: a directory, of a store or not
+    id,      // published: what a tag or an id names
+  };
+
+  Kind kind = Kind::none;
+  std::string path;  // absolute; of an id: the prefix
+  std::optional<Published> published;
+};
+
+// What a user typed. `directory` is what relative paths start from. Errors: invalid (neither a path, tag nor
+// id; an id that is not unique), not_found, and those of reading the file.
+Result<NamedEnv> find_env(const std::string& text, const std::string& directory,
+                          const std::vector<Store>& stores, const Trust& trust);
+
+// Without ENV: environment.yml or environment.yaml in the directory or the nearest above it. Errors: not_found.
+Result<NamedEnv> find_env_upward(const std::string& directory);
+
+}  // namespace pinstep::cli

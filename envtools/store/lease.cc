@@ -1,0 +1,249 @@
+#include "envtools/store/lease.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "envtools/base/clock.h"
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/pin/pin.h"
+
+// A lease is a directory that holds one file, named by its holder's token. It appears by rename(2) of a
+// directory made aside, which replaces an absent or empty directory and no other; it is given back, or taken
+// from the dead, by unlinking that very file. Since no two holders have a token in common, whoever was late
+// can only fail to find the file: it never hits the lease of somebody else.
+namespace pinstep {
+namespace {
+
+constexpr std::size_t kContentLimit = 4096;
+constexpr mode_t kDirectoryMode = 02775;  // in a project store any member may bury the dead
+
+// The field `number` (1-based, counted as proc(5) does) of /proc/PID/stat from the state on.
+std::string start_time(pid_t pid) {
+  const auto file = ::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  const UniqueFd stat(file);
+  char buffer[1024];
+  const ssize_t size = stat.valid() ? ::read(stat.get(), buffer, sizeof buffer) : 0;
+  const std::string_view text(buffer, size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return "-";
+  const auto fields = split(text.substr(name_end + 1), ' ');  // "", state, ppid, …; starttime is field 22
+  constexpr std::size_t kStartTime = 22 - 2;
+  return fields.size() > kStartTime ? std::string(fields[kStartTime]) : "-";
+}
+
+// What process ids mean something in: one boot of one machine, one pid namespace of it.
+std::string pid_space() {
+  char boot[64];
+  const UniqueFd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file.valid() ? ::read(file.get(), boot, sizeof boot) : 0;
+  struct stat space {};
+  if (size <= 0 || ::stat("/proc/self/ns/pid", &space) != 0) return "-";
+  return std::string(trim({boot, static_cast<std::size_t>(size)})) + "/" + std::to_string(space.st_ino);
+}
+
+std::string own_holder() {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  const passwd* account = ::getpwuid(::getuid());
+  return std::string(host) + " " + std::to_string(::getpid()) + " " +
+         (account != nullptr ? account->pw_name : std::to_string(::getuid()));
+}
+
+// Line 1: the holder for people. Line 2: pid space, pid, start time. Line 3: number of the beat.
+struct Content {
+  std::string holder;
+  std::string process;
+
+  std::string text(std::uint64_t beat) const {
+    return holder + "\n" + process + "\n" + std::to_string(beat) + "\n";
+  }
+};
+
+Content own_content() {
+  const pid_t pid = ::getpid();
+  return {own_holder(), pid_space() + " " + std::to_string(pid) + " " + start_time(pid)};
+}
+
+// Whether the text's process could be seen from here and is not there.
+bool is_gone(std::string_view text) {
+  const auto lines = split(text, '\n');
+  const auto words = lines.size() > 1 ? split(lines[1], ' ') : std::vector<std::string_view>{};
+  if (words.size() != 3 || words[0] == "-" || words[0] != pid_space()) return false;
+  const auto pid = parse_number<std::uint32_t>(words[1]);
+  if (!pid || *pid == 0) return false;
+  if (::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH) return true;
+  const std::string started = start_time(static_cast<pid_t>(*pid));
+  return started != "-" && started != words[2];  // the number has gone to another process
+}
+
+Result<void> write_content(const std::string& path, const std::string& text, int flags) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0644));
+  if (!file.valid()) return fail_errno(errno, "write", path);
+  if (::pwrite(file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+    return fail_errno(errno == 0 ? EIO : errno, "write", path);
+  if (flags & O_CREAT) ::fchmod(file.get(), 0644);
+  return {};
+}
+
+// The one file in the directory; nothing where there is none.
+std::string only_file(const std::string& directory) {
+  std::string found;
+  if (DIR* entries = ::opendir(directory.c_str())) {
+    while (const dirent* entry = ::readdir(entries))
+      if (entry->d_name[0] != '.') found = entry->d_name;
+    ::closedir(entries);
+  }
+  return found;
+}
+
+// A lease as it is seen at one moment; free where token is empty.
+struct Seen {
+  std::string token;
+  std::string text;
+
+  bool operator==(const Seen&) const = default;
+};
+
+Seen look(const std::string& path) {
+  Seen seen;
+  seen.token = only_file(path);
+  if (seen.token.empty()) return seen;
+  auto content = read_file(path + "/" + seen.token, kContentLimit);
+  if (content) seen.text = std::move(content->text);
+  return seen;
+}
+
+std::string holder_of(const Seen& seen) { return std::string(split(seen.text, '\n')[0]); }
+
+// Makes the lease under the token. False: somebody has it.
+Result<bool> create(const std::string& path, const std::string& token, const Content& content) {
+  const std::string aside = path + ".new-" + token;
+  if (::mkdir(aside.c_str(), 0755) != 0) return fail_errno(errno, "create", aside);
+  ::chmod(aside.c_str(), kDirectoryMode);
+  const std::string file = aside + "/" + token;
+  const auto discard = [&] {
+    ::unlink(file.c_str());
+    ::rmdir(aside.c_str());
+  };
+  if (auto written = write_content(file, content.text(0), O_CREAT | O_EXCL); !written) {
+    discard();
+    return tl::unexpected(written.error());
+  }
+  if (::rename(aside.c_str(), path.c_str()) == 0) return true;
+  const int error_number = errno;
+  discard();
+  if (error_number == ENOTEMPTY || error_number == EEXIST) return false;
+  return fail_errno(error_number, "create", path);
+}
+
+void take_out(const std::string& path, const std::string& token) {
+  ::unlink((path + "/" + token).c_str());
+  ::rmdir(path.c_str());  // fails where somebody else has it now
+}
+
+}  // namespace
+
+struct Lease::State {
+  std::string path;
+  std::string token;
+  Content content;
+  std::chrono::milliseconds beat;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ending = false;  // guarded by mutex
+  std::atomic<bool> lost = false;
+  std::thread heart;
+
+  std::string file() const { return path + "/" + token; }
+
+  void run() {
+    std::unique_lock lock(mutex);
+    for (std::uint64_t number = 1; !changed.wait_for(lock, beat, [&] { return ending; }); ++number) {
+      lock.unlock();
+      const auto written = write_content(file(), content.text(number), 0);
+      // A full disk or a server that is away does not take the lease from us; that the file is gone does.
+      if (!written && written.error().kind == ErrorKind::not_found) lost = true;
+      lock.lock();
+    }
+  }
+};
+
+Lease::Lease(std::unique_ptr<State> state) : state_(std::move(state)) {
+  // Signals are the business of the other threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  state_->heart = std::thread([own = state_.get()] { own->run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Lease::Lease(Lease&&) noexcept = default;
+
+Lease::~Lease() {
+  if (!state_) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->ending = true;
+  }
+  state_->changed.notify_all();
+  state_->heart.join();
+  take_out(state_->path, state_->token);
+}
+
+bool Lease::held() const { return !state_->lost && ::access(state_->file().c_str(), F_OK) == 0; }
+
+Result<std::unique_ptr<Lease>> LeaseTaker::take(const std::string& path, const LeaseTimes& times,
+                                                const std::function<bool()>& is_done,
+                                                const std::function<void(const std::string&)>& on_wait) {
+  SystemClock clock;
+  Seen watched;
+  Clock::Milliseconds since{0};
+  bool waited = false;
+  while (!is_done()) {
+    const Seen seen = look(path);
+    if (seen.token.empty()) {
+      auto state = std::make_unique<Lease::State>();
+      state->path = path;
+      state->token = new_token();
+      state->content = own_content();
+      state->beat = times.beat;
+      const auto created = create(path, state->token, state->content);
+      if (!created) return tl::unexpected(created.error());
+      if (!*created) continue;
+      auto lease = std::unique_ptr<Lease>(new Lease(std::move(state)));
+      if (is_done()) break;  // by the one who had it until just now
+      return lease;
+    }
+    if (!(seen == watched)) {
+      watched = seen;
+      since = clock.now();
+    }
+    if (is_gone(seen.text) || clock.now() - since >= times.dead_after) {
+      take_out(path, seen.token);
+      continue;
+    }
+    if (!waited) on_wait(holder_of(seen));
+    waited = true;
+    clock.sleep(times.poll);
+  }
+  return nullptr;
+}
+
+bool is_abandoned(const std::string& path) {
+  const Seen seen = look(path);
+  return seen.token.empty() || is_gone(seen.text);
+}
+
+}  // namespace pinstep

@@ -1,0 +1,45 @@
+#include "envtools/store/records.h"
+
+#include "envtools/base/fd.h"
+#include "envtools/json/json.h"
+
+namespace pinstep {
+namespace {
+
+constexpr std::size_t kOriginLimit = 64 * 1024;  // bytes
+
+}  // namespace
+
+std::string records_directory(const std::string& prefix) { return prefix + "/conda-meta/pinstep"; }
+std::string id_file(const std::string& prefix) { return records_directory(prefix) + "/id"; }
+std::string tree_hash_file(const std::string& prefix) { return records_directory(prefix) + "/tree.sha256"; }
+std::string origin_file(const std::string& prefix) { return records_directory(prefix) + "/origin"; }
+
+std::string format_origin(const Origin& origin) {
+  Json json;
+  json["name"] = origin.name;
+  json["lock"] = origin.lock;
+  json["platform"] = origin.platform;
+  json["built"] = origin.built;
+  return dump_json(json) + "\n";
+}
+
+Origin read_origin(const std::string& prefix) {
+  Origin origin;
+  const std::string path = origin_file(prefix);
+  const auto file = read_file(path, kOriginLimit);
+  const auto json = file ? parse_json(file->text, path) : tl::unexpected(file.error());
+  if (!json || !json->is_object()) return origin;
+  const auto text = [&](const char* key, std::string fallback) {
+    const auto found = json->find(key);
+    return found != json->end() && found->is_string() ? found->get<std::string>() : fallback;
+  };
+  origin.name = text("name", "");
+  origin.lock = text("lock", "-");
+  origin.platform = text("platform", "");
+  const auto built = json->find("built");
+  if (built != json->end() && built->is_number_integer()) origin.built = built->get<std::int64_t>();
+  return origin;
+}
+
+}  // namespace pinstep

@@ -1,0 +1,274 @@
+#include "envtools/store/store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/hash/hash.h"
+#include "envtools/json/json.h"
+#include "envtools/pin/pin.h"
+#include "envtools/store/records.h"
+
+namespace pinstep {
+namespace {
+
+constexpr std::string_view kVersionText = "1\n";
+constexpr std::size_t kShortId = 16;
+constexpr std::size_t kSmallFile = 4096;  // bytes of an id, origin, tag or VERSION file
+
+std::string short_id(std::string_view id) { return std::string(id.substr(0, kShortId)); }
+
+// $NAME and ${NAME}; "$$" and a '$' before anything else are errors: a store's name is no place for puzzles.
+Result<std::string> expand(std::string_view text, const Environment& environment) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    out += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    const bool braces = text.starts_with('{');
+    if (braces) text.remove_prefix(1);
+    const std::size_t end = std::min(
+        text.size(), text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"));
+    const std::string_view name = text.substr(0, end);
+    text.remove_prefix(end);
+    if (name.empty() || (braces && !text.starts_with('}')))
+      return fail(ErrorKind::invalid, "the store's path has a '$' without a name");
+    if (braces) text.remove_prefix(1);
+    const auto value = environment.get(name);
+    if (!value || value->empty())
+      return fail(ErrorKind::invalid, "the store's path uses '$" + std::string(name) + "', which is not set");
+    out += *value;
+  }
+  return out;
+}
+
+Result<std::vector<Store>> parse_list(std::string_view list, std::string_view where,
+                                      const Environment& environment) {
+  std::vector<Store> stores;
+  for (const std::string_view item : split(list, ':')) {
+    if (trim(item).empty()) continue;
+    auto path = expand(trim(item), environment);
+    if (!path) return tl::unexpected(path.error());
+    if (!path->starts_with('/'))
+      return fail(ErrorKind::invalid, "the store '" + *path + "' is not an absolute path",
+                  "it is set by " + std::string(where));
+    while (path->size() > 1 && path->ends_with('/')) path->pop_back();
+    stores.emplace_back(std::move(*path));
+  }
+  return stores;
+}
+
+// Makes a directory and those above it. An existing one is left as it is.
+Result<void> make_directory(const std::string& path, mode_t mode) {
+  if (::mkdir(path.c_str(), 0700) == 0) {
+    if (::chmod(path.c_str(), mode) != 0) return fail_errno(errno, "set the mode of", path);
+    return {};
+  }
+  int error_number = errno;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return {};
+    return fail_errno(ENOTDIR, "create", path);
+  }
+  if (error_number == ENOENT && path.rfind('/') > 0) {
+    const auto above = make_directory(path.substr(0, path.rfind('/')), 0755);
+    if (!above) return above;
+    if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) {
+      ::chmod(path.c_str(), mode);
+      return {};
+    }
+    error_number = errno;
+  }
+  return fail_errno(error_number, "create", path,
+                    "PINSTEP_STORE, or the setting 'store', names another place for environments");
+}
+
+// The directories of a store, and whether each is sticky in a store that a group shares: where names must
+// not be taken away from their owners.
+struct Directory {
+  std::string path;
+  bool sticky;
+};
+
+std::vector<Directory> directories(const Store& store) {
+  const std::string& top = store.directory();
+  return {{top + "/e", true},     {top + "/l", true}, {top + "/s", true},       {top + "/t", false},
+          {top + "/b", false},    {top + "/c", true}, {store.archives(), true}, {store.packages(), true},
+          {store.wheels(), true}, {top + "/u", true}};
+}
+
+// Nothing where there is no prefix that we would believe.
+Result<std::optional<Published>> read_published(const std::string& prefix, const Trust& trust) {
+  struct stat info {};
+  if (::lstat(prefix.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || !trust.covers(info.st_uid))
+    return std::optional<Published>();
+  auto id = read_file(id_file(prefix), kSmallFile);
+  if (!id || !is_hex(trim(id->text), 64))
+    return fail(ErrorKind::corrupt, "'" + prefix + "' has no readable environment id",
+                "move it away and build again");
+  Published published;
+  published.id = trim(id->text);
+  published.prefix = prefix;
+  const auto origin = read_origin(prefix);
+  published.name = origin.name;
+  published.lock = origin.lock;
+  published.built = origin.built;
+  return std::optional<Published>(std::move(published));
+}
+
+Result<void> remove_entries(int directory, const std::string& path);
+
+Result<void> remove_entry(int directory, const char* name, const std::string& path) {
+  if (::unlinkat(directory, name, 0) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR) return fail_errno(errno, "remove", path);
+  // What a build has sealed cannot be emptied. Where this fails the next call says so.
+  [[maybe_unused]] const int changed = ::fchmodat(directory, name, 0700, 0);
+  const UniqueFd inner(::openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!inner.valid()) {
+    if (errno == ENOENT) return {};
+    return fail_errno(errno, "remove", path);
+  }
+  if (auto removed = remove_entries(inner.get(), path); !removed) return removed;
+  if (::unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return fail_errno(errno, "remove", path);
+}
+
+Result<void> remove_entries(int directory, const std::string& path) {
+  DIR* entries = ::fdopendir(::dup(directory));
+  if (entries == nullptr) return fail_errno(errno, "list", path);
+  Result<void> result;
+  while (const dirent* entry = ::readdir(entries)) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    result = remove_entry(directory, entry->d_name, path + "/" + name);
+    if (!result) break;
+  }
+  ::closedir(entries);
+  return result;
+}
+
+}  // namespace
+
+// ---- names
+
+std::string Store::prefix(std::string_view id) const { return directory_ + "/e/" + short_id(id); }
+std::string Store::stage(std::string_view id, std::string_view token) const {
+  return directory_ + "/e/.stage-" + short_id(id) + "-" + std::string(token);
+}
+std::string Store::lock_text(std::string_view digest) const {
+  return directory_ + "/l/" + std::string(digest) + ".yml";
+}
+std::string Store::solved(std::string_view spec_key) const {
+  return directory_ + "/s/" + std::string(spec_key);
+}
+std::string Store::archives() const { return directory_ + "/c/archives"; }
+std::string Store::packages() const { return directory_ + "/c/pkgs"; }
+std::string Store::wheels() const { return directory_ + "/c/wheels"; }
+std::string Store::tag(std::string_view tag) const { return directory_ + "/t/" + std::string(tag); }
+std::string Store::build_lease(std::string_view name) const { return directory_ + "/b/" + std::string(name); }
+std::string Store::use_directory() const { return directory_ + "/u"; }
+
+Result<std::vector<Store>> stores(const Environment& environment, const std::string& configured) {
+  if (const auto list = environment.get("PINSTEP_STORE"); list && !trim(*list).empty())
+    return parse_list(*list, "PINSTEP_STORE", environment);
+  if (!trim(configured).empty()) return parse_list(configured, "the setting 'store'", environment);
+  if (const auto data = environment.get("XDG_DATA_HOME"); data && data->starts_with('/'))
+    return std::vector<Store>{Store(std::string(*data) + "/pinstep")};
+  const auto home = environment.get("HOME");
+  if (!home || !home->starts_with('/'))
+    return fail(ErrorKind::invalid, "there is no place for environments: HOME is not set",
+                "name one with PINSTEP_STORE");
+  return std::vector<Store>{Store(std::string(*home) + "/.local/share/pinstep")};
+}
+
+// ---- making and reading
+
+Result<void> prepare_store(const Store& store) {
+  if (auto made = make_directory(store.directory(), 0755); !made) return made;
+  struct stat top {};
+  if (::stat(store.directory().c_str(), &top) != 0) return fail_errno(errno, "inspect", store.directory());
+
+  const std::string version = store.directory() + "/VERSION";
+  const auto text = read_file(version, kSmallFile);
+  if (text && text->text != kVersionText)
+    return fail(ErrorKind::unsupported,
+                "'" + store.directory() + "' is a store of version '" + std::string(trim(text->text)) +
+                    "', this pinstep writes 1",
+                "use another store, or a newer pinstep");
+  if (!text && text.error().kind != ErrorKind::not_found) return tl::unexpected(text.error());
+
+  const bool shared = (top.st_mode & S_IWGRP) != 0;
+  for (const Directory& directory : directories(store)) {
+    const mode_t mode = !shared ? 0755 : directory.sticky ? 03775 : 02775;
+    if (auto made = make_directory(directory.path, mode); !made) return made;
+  }
+  // Last: what has a VERSION is whole.
+  return text ? Result<void>() : write_once(version, kVersionText);
+}
+
+Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,
+                                                const Trust& trust) {
+  for (const Store& store : stores) {
+    auto published = read_published(store.prefix(id), trust);
+    if (!published) return published;
+    if (!*published) continue;
+    if ((*published)->id != id)
+      return fail(ErrorKind::conflict, "'" + (*published)->prefix + "' holds environment " + (*published)->id +
+                                           " and not " + std::string(id));
+    return published;
+  }
+  return std::optional<Published>();
+}
+
+Result<std::vector<Published>> list_published(const std::vector<Store>& stores, const Trust& trust,
+                                              std::string_view id_begins) {
+  std::vector<Published> all;
+  for (const Store& store : stores) {
+    DIR* entries = ::opendir((store.directory() + "/e").c_str());
+    if (entries == nullptr) continue;  // a store nobody has built into
+    std::vector<std::string> names;
+    while (const dirent* entry = ::readdir(entries))
+      if (is_hex(entry->d_name, kShortId)) names.emplace_back(entry->d_name);
+    ::closedir(entries);
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      const std::size_t common = std::min(name.size(), id_begins.size());
+      if (name.compare(0, common, id_begins.substr(0, common)) != 0) continue;
+      auto published = read_published(store.directory() + "/e/" + name, trust);
+      // One that is damaged does not hide the others.
+      if (published && *published && (*published)->id.starts_with(id_begins))
+        all.push_back(std::move(**published));
+    }
+  }
+  return all;
+}
+
+Result<void> write_once(const std::string& path, std::string_view text) {
+  if (const auto there = read_file(path, text.size()); there && there->text == text) return {};
+  const std::string aside = path + ".new-" + new_token();
+  UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400));
+  if (!file.valid()) return fail_errno(errno, "write", aside);
+  const auto discard = [&](int error_number) {
+    ::unlink(aside.c_str());
+    return fail_errno(error_number, "write", path);
+  };
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return discard(errno);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fchmod(file.get(), 0444) != 0 || ::fsync(file.get()) != 0) return discard(errno);
+  if (::rename(aside.c_str(), path.c_str()) != 0) return discard(errno);
+  return {};
+}
+
+Result<void> remove_tree(const std::string& path) { return remove_entry(AT_FDCWD, path.c_str(), path); }
+
+}  // namespace pinstep
