@@ -116,7 +116,8 @@ ENV_DIRS = \
 	envtools/plan \
 	envtools/solver \
 	envtools/spec \
-	envtools/store
+	envtools/store \
+	envtools/wheel
 
 LIB_SRC    = $(wildcard $(LIB_DIRS:=/*.cc))
 ENV_SRC    = $(filter-out %_main.cc,$(wildcard $(ENV_DIRS:=/*.cc)))
