@@ -1,0 +1,62 @@
+"""Fixtures of the tests of pinstep's environment side: the built program, run as a user would.
+
+`pinstep(…)` runs it with a home, caches, state and store of this test alone; nothing of the machine's user
+gets in.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
+
+import reasons      # noqa: E402
+
+TOP = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
+PINSTEP = BUILD / "bin/pinstep"
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("skips"):
+        for reason in mark.args:
+            if text := reasons.given(reason, str(BUILD)):
+                pytest.skip(text)
+
+
+class User:
+    """Somebody with a home directory, who runs pinstep in it."""
+
+    def __init__(self, home):
+        self.home = home
+        self.variables = {"PATH": f"{PINSTEP.parent}:/usr/bin:/bin", "HOME": str(home), "LC_ALL": "C.UTF-8"}
+
+    def run(self, *command, cwd=None, **variables):
+        return subprocess.run([str(word) for word in command], cwd=cwd or self.home,
+                              env={**self.variables, **variables}, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, errors="surrogateescape")
+
+    def __call__(self, *arguments, **more):
+        return self.run(PINSTEP, *arguments, **more)
+
+    def write(self, name, text):
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture
+def pinstep(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    return User(home)
+
+
+@pytest.fixture(scope="session")
+def testdata():
+    """The directory of packages, locks and specs; tests that use it are marked skips("no test data")."""
+    return Path(os.environ["PINSTEP_TESTDATA"]).resolve()
