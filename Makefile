@@ -114,6 +114,7 @@ ENV_DIRS = \
 	envtools/lock \
 	envtools/package \
 	envtools/plan \
+	envtools/record \
 	envtools/solver \
 	envtools/spec \
 	envtools/store \

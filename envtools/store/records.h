@@ -1,6 +1,6 @@
 // What pinstep writes about a prefix into <prefix>/conda-meta/pinstep/. Format: FORMAT.md beside this file.
 //
-//   id           64 hex digits           part of the tree hash
+//   id           64 hex digits           not part of the tree hash
 //   activation   activation/FORMAT.md    part of the tree hash
 //   tree.sha256  the tree hash           not part of it, of course
 //   origin       name, lock, time        not part of it: two users may build one environment
