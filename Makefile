@@ -15,6 +15,8 @@
 #   deps         install the packages that building and testing need (TIER=build|test|cluster|full);
 #                starts no service; without root changes nothing and lists what is missing
 #   deps-slurm   make a second Slurm under build/slurm-24.11, for the tests of other series
+#   localchannel make a conda channel from installed Debian packages in build/localchannel, see
+#                contrib/localchannel; nothing is done if it is there
 #   format       clang-format the sources;  lint: say what format, man pages and URLs need
 #   help         print this
 #
@@ -47,7 +49,8 @@ plugindir = $(libdir)/pinstep
 all:
 
 # These work on a machine that has nothing yet: they do not configure.
-UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-slurm format help lint
+UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-slurm \
+	localchannel format help lint
 
 configure: configure.ac
 	@command -v autoconf >/dev/null || \
@@ -360,6 +363,9 @@ deps:
 deps-slurm:
 	contrib/minicluster/make-slurm-root $(SERIES_ROOT)
 
+localchannel:
+	contrib/localchannel/make-channel --output $(BUILD)/localchannel
+
 # ---- Source care
 
 help:
@@ -380,4 +386,4 @@ lint:
 	$(Q)! git grep -nIoE 'https?://[A-Za-z0-9.-]+' | grep -vE '(//|\.)($(URL_HOSTS))$$'
 
 .PHONY: FORCE all tests fuzzers check check-full fuzz bench install uninstall dist clean distclean \
-	deps deps-slurm format help lint
+	deps deps-slurm localchannel format help lint
