@@ -121,7 +121,8 @@ ENV_DIRS = \
 	envtools/solver \
 	envtools/spec \
 	envtools/store \
-	envtools/wheel
+	envtools/wheel \
+	envtools/yaml
 
 LIB_SRC    = $(wildcard $(LIB_DIRS:=/*.cc))
 ENV_SRC    = $(filter-out %_main.cc,$(wildcard $(ENV_DIRS:=/*.cc)))
