@@ -1,0 +1,212 @@
+#include "envtools/channel/channel.h"
+
+#include <algorithm>
+#include <array>
+
+#include "envtools/base/text.h"
+
+namespace pinstep {
+namespace {
+
+constexpr std::array<std::string_view, 3> kSchemes{"https://", "http://", "file://"};
+constexpr std::array<std::string_view, 7> kSubdirs{"noarch",      "linux-64", "linux-aarch64", "linux-ppc64le",
+                                                   "linux-s390x", "osx-64",   "osx-arm64"};
+
+// conda's documented hosts stand here and nowhere else.
+constexpr std::string_view kDefaultAliasHost = "conda.anaconda.org";
+constexpr std::string_view kDefaultChannelsHost = "repo.anaconda.com";
+constexpr std::array<std::string_view, 3> kDefaultChannels{"pkgs/main", "pkgs/r", "pkgs/msys2"};
+
+bool is_url(std::string_view text) { return text.find("://") != std::string_view::npos; }
+
+std::string without_slash(std::string_view text) {
+  while (text.ends_with('/') && !text.ends_with("://")) text.remove_suffix(1);
+  return std::string(text);
+}
+
+bool is_name(std::string_view text) {
+  const auto parts = split(text, '/');
+  return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return !part.empty() && part != "." && part != ".." && std::all_of(part.begin(), part.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+             c == '_' || c == '-';
+    });
+  });
+}
+
+// `~/x`, $NAME and ${NAME}.
+Result<std::string> expand_variables(std::string_view text, const Environment& environment) {
+  std::string result;
+  const auto append = [&](std::string_view name) -> Result<void> {
+    const auto value = environment.get(name);
+    if (!value || value->empty())
+      return fail(ErrorKind::invalid,
+                  "'" + printable(text) + "' needs the variable '" + printable(name) + "', which is not set");
+    result += *value;
+    return {};
+  };
+  std::string_view rest = text;
+  if (rest == "~" || rest.starts_with("~/")) {
+    if (const auto done = append("HOME"); !done) return tl::unexpected(done.error());
+    rest.remove_prefix(1);
+  }
+  while (!rest.empty()) {
+    const std::size_t dollar = std::min(rest.find('$'), rest.size());
+    result += rest.substr(0, dollar);
+    rest.remove_prefix(dollar);
+    if (rest.empty()) break;
+    const bool braces = rest.starts_with("${");
+    rest.remove_prefix(braces ? 2 : 1);
+    const auto name_end = std::find_if(rest.begin(), rest.end(), [](char c) {
+      return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+    });
+    const std::string_view name = rest.substr(0, static_cast<std::size_t>(name_end - rest.begin()));
+    rest.remove_prefix(name.size());
+    if (name.empty() || (braces && !rest.starts_with('}')))
+      return fail(ErrorKind::invalid, "'" + printable(text) + "' has a '$' that no variable follows");
+    if (braces) rest.remove_prefix(1);
+    if (const auto done = append(name); !done) return tl::unexpected(done.error());
+  }
+  return result;
+}
+
+// A URL or an absolute path as a base URL: without credentials, trailing slashes and platform.
+Result<std::string> base_url(std::string_view text, const ChannelConfig& config) {
+  const auto expanded = expand_variables(trim(text), config.environment);
+  if (!expanded) return tl::unexpected(expanded.error());
+  std::string url = *expanded;
+  if (url.starts_with('/'))
+    url = "file://" + percent_encode(url, "#?");
+  else if (!is_url(url))
+    return fail(ErrorKind::invalid, "'" + printable(url) + "' is neither a URL nor an absolute path");
+  if (std::none_of(kSchemes.begin(), kSchemes.end(), [&](auto scheme) { return url.starts_with(scheme); }))
+    return fail(ErrorKind::invalid,
+                "'" + printable(without_credentials(url)) + "' is a URL of a kind unknown here",
+                "there are https, http and file");
+  url = without_slash(without_credentials(url));
+  for (const std::string_view subdir : kSubdirs)
+    if (url.ends_with("/" + std::string(subdir)))
+      url = without_slash(url.substr(0, url.size() - subdir.size()));
+  return url;
+}
+
+// What a name's first part is configured as: the longest one counts.
+std::optional<Halves> configured_part(std::string_view name, const std::map<std::string, std::string>& table) {
+  for (std::size_t end = name.size();; end = name.rfind('/', end - 1)) {
+    const std::string_view part = name.substr(0, end);
+    if (table.find(std::string(part)) != table.end()) return Halves{part, name.substr(part.size())};
+    if (part.find('/') == std::string_view::npos) return {};
+  }
+}
+
+Result<Channel> channel_of_name(std::string_view name, const ChannelConfig& config) {
+  Result<std::string> url;
+  if (const auto named = configured_part(name, config.named)) {
+    url = base_url(config.named.find(std::string(named->before))->second, config);
+    if (url) *url += named->after;
+  } else if (const auto custom = configured_part(name, config.custom)) {
+    url = base_url(config.custom.find(std::string(custom->before))->second, config);
+    if (url) *url += "/" + std::string(name);
+  } else {
+    url = base_url(config.alias, config);
+    if (url) *url += "/" + std::string(name);
+  }
+  if (!url)
+    return fail(url.error().kind, "channel '" + std::string(name) + "': " + url.error().cause,
+                url.error().hint);
+  return Channel{std::string(name), std::move(*url)};
+}
+
+// The names that might stand for a URL, the likeliest first.
+std::vector<std::string> names_of(std::string_view url, const ChannelConfig& config) {
+  std::vector<std::string> names;
+  const auto below = [&](const std::string& base) { return url.starts_with(base + "/"); };
+  for (const auto& [name, where] : config.named) {
+    const auto base = base_url(where, config);
+    if (base && (url == *base || below(*base))) names.push_back(name + std::string(url.substr(base->size())));
+  }
+  for (const auto& [name, where] : config.custom) {
+    const auto base = base_url(where, config);
+    const std::string whole = base ? *base + "/" + name : "";
+    if (base && (url == whole || below(whole))) names.push_back(std::string(url.substr(base->size() + 1)));
+  }
+  if (const auto alias = base_url(config.alias, config); alias && below(*alias))
+    names.push_back(std::string(url.substr(alias->size() + 1)));
+  return names;
+}
+
+Result<Channel> channel_of_url(std::string_view text, const ChannelConfig& config) {
+  auto url = base_url(text, config);
+  if (!url) return tl::unexpected(url.error());
+  for (const std::string& name : names_of(*url, config)) {
+    if (!is_name(name)) continue;
+    const auto channel = channel_of_name(name, config);
+    if (channel && channel->url == *url) return *channel;
+  }
+  return Channel{*url, *url};
+}
+
+Result<Channel> one_channel(std::string_view entry, const ChannelConfig& config) {
+  if (is_url(entry) || entry.starts_with('/') || entry == "~" || entry.starts_with("~/") ||
+      entry.starts_with('$'))
+    return channel_of_url(entry, config);
+  if (entry.starts_with('.'))
+    return fail(ErrorKind::invalid, "channel '" + printable(entry) + "' is a relative path",
+                "write it as an absolute path");
+  const std::string name = without_slash(entry);
+  if (!is_name(name))
+    return fail(ErrorKind::invalid, "'" + printable(entry) + "' is not the name of a channel");
+  return channel_of_name(name, config);
+}
+
+}  // namespace
+
+ChannelConfig built_in_channel_config() {
+  const std::string scheme(kSchemes.front());
+  ChannelConfig config;
+  config.alias = scheme + std::string(kDefaultAliasHost);
+  for (const std::string_view name : kDefaultChannels)
+    config.custom.emplace(name, scheme + std::string(kDefaultChannelsHost));
+  config.defaults = {"pkgs/main", "pkgs/r"};  // msys2 is for Windows
+  return config;
+}
+
+Result<std::vector<Channel>> expand_channel(std::string_view entry, const ChannelConfig& config) {
+  entry = trim(entry);
+  std::vector<Channel> channels;
+  const bool defaults = entry == "defaults" && config.named.find("defaults") == config.named.end();
+  for (const std::string& part : defaults ? config.defaults : std::vector{std::string(entry)}) {
+    auto channel = one_channel(part, config);
+    if (!channel) return tl::unexpected(channel.error());
+    channels.push_back(std::move(*channel));
+  }
+  return channels;
+}
+
+std::vector<Channel> known_channels(const ChannelConfig& config) {
+  std::vector<std::string> entries = config.channels;
+  for (const auto& [name, url] : config.named) entries.push_back(name);
+  for (const auto& [name, url] : config.custom) entries.push_back(name);
+  entries.push_back("defaults");
+  std::vector<Channel> known;
+  for (const std::string& entry : entries)
+    if (const auto channels = expand_channel(entry, config))
+      for (const Channel& channel : *channels)
+        if (std::find(known.begin(), known.end(), channel) == known.end()) known.push_back(channel);
+  return known;
+}
+
+std::optional<InChannel> channel_of(std::string_view url, const std::vector<Channel>& channels) {
+  const std::string clean = without_credentials(url);
+  for (const Channel& channel : channels) {
+    if (!clean.starts_with(channel.url + "/")) continue;
+    std::string rest = clean.substr(channel.url.size() + 1);
+    const auto halves = split_once(rest, '/');  // a subdirectory and a file, or the channel is another
+    if (halves && !halves->before.empty() && !halves->after.empty() &&
+        halves->after.find('/') == std::string_view::npos)
+      return InChannel{channel, std::move(rest)};
+  }
+  return {};
+}
+
+}  // namespace pinstep
