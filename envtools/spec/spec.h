@@ -21,15 +21,15 @@ struct SpecLine {
 };
 
 struct Spec {
-  std::string path;  // absolute; where relative paths in the pip list start from its directory
-  std::string name;  // empty: none
+  std::string path;                // absolute; where relative paths in the pip list start from its directory
+  std::string name;                // empty: none
   std::vector<SpecLine> channels;  // in order, without "nodefaults"; empty: the configured default channels
   std::vector<SpecLine> conda;     // match specs (CEP 29) as written, trimmed
   std::vector<SpecLine> pip;       // lines as pip would read them, without comments and blank lines
   bool has_pip_section = false;
   std::vector<std::string> platforms;            // conda-lock's extension; empty: this machine's
   std::map<std::string, std::string> variables;  // plain scalars as written: `yes` stays "yes"
-  std::vector<std::string> notes;  // "environment.yml:3: …", for people
+  std::vector<std::string> notes;                // "environment.yml:3: …", for people
 };
 
 inline constexpr std::size_t kSpecSizeLimit = 1 << 20;  // bytes

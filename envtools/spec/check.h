@@ -1,0 +1,24 @@
+// What goes wrong most often in the lines of a spec. The grammar itself (CEP 29) is the solver's to judge.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pinstep {
+
+struct SpecProblem {
+  std::string cause, hint;
+  bool fatal = true;  // false: legal, but hardly what was meant
+};
+
+// A line of `dependencies:`; nothing where it looks like a match spec.
+std::optional<SpecProblem> check_match_spec(std::string_view text);
+
+// A line of text that is a comment selector of conda-lock, `# [linux64]`: the selector, else nothing.
+std::optional<std::string> comment_selector(std::string_view line);
+
+// A Jinja expression or statement.
+bool has_template(std::string_view text);
+
+}  // namespace pinstep
