@@ -20,18 +20,17 @@ enum class Manager { conda, pip };
 // One artifact for one platform. URLs carry no credentials.
 struct LockedPackage {
   Manager manager = Manager::conda;
-  std::string name;      // conda: as in its file name; pip: normalized (PEP 503)
+  std::string name;  // conda: as in its file name; pip: normalized (PEP 503)
   std::string version;
   std::string platform;  // linux-64
   std::string url;
-  std::string sha256;  // 64 hex digits; empty only in explicit files (md5 or nothing)
+  std::string sha256;  // 64 hex digits; empty in explicit files (md5 or nothing) and for version control URLs
   std::string md5;     // may be empty
   std::uint64_t size = 0;  // bytes; 0: the lock does not say
   std::string category = "main";
   bool optional = false;
   std::map<std::string, std::string> dependencies;  // name → constraint
-  // Repodata's corrections of what the archive says of itself (conda only), where the lock has them.
-  std::string build;
+  std::string build;  // conda: the build string, from the file name where the lock does not have it
 
   bool operator==(const LockedPackage&) const = default;
 };
@@ -39,7 +38,7 @@ struct LockedPackage {
 // A channel: its name in specs and locks, and the base URL it had when the lock was made.
 struct LockedChannel {
   std::string name;  // "conda-forge"; equal to the URL where it has no name
-  std::string url;   // without a trailing slash
+  std::string url;   // without a trailing slash; empty where neither the lock nor a package tells
 
   bool operator==(const LockedChannel&) const = default;
 };
@@ -57,8 +56,12 @@ struct Lock {
   std::vector<LockedPackage> packages;
   std::vector<std::string> notes;  // for people
 
-  // Of one platform, sorted by manager, name. Errors: invalid, naming the platforms that there are.
-  Result<std::vector<LockedPackage>> packages_for(std::string_view platform) const;
+  // Of one platform and these categories, sorted by manager and name, each name once. The default is what
+  // conda-lock installs. Errors: invalid, naming the platforms that there are; conflict, two artifacts for one
+  // name.
+  Result<std::vector<LockedPackage>> packages_for(std::string_view platform,
+                                                  const std::vector<std::string>& categories = {"main",
+                                                                                                "dev"}) const;
 };
 
 inline constexpr std::size_t kLockSizeLimit = 64 << 20;  // bytes
@@ -67,7 +70,8 @@ inline constexpr std::size_t kLockSizeLimit = 64 << 20;  // bytes
 Result<Lock> parse_lock(std::string_view text, const std::string& path);
 Result<Lock> load_lock(const std::string& path);
 
-// Deterministic; parse_lock(write_lock(x)) == x but for notes.
+// Deterministic; parse_lock(write_lock(x)) == x but for notes and the packages' order, which is by manager,
+// name, platform and category.
 std::string write_lock(const Lock& lock);
 
 // <stem>-lock.yml beside the spec: environment.yml → environment-lock.yml, env.gpu.yml → env.gpu-lock.yml.
@@ -81,7 +85,7 @@ FileKind file_kind(std::string_view text);
 
 // What besides artifacts and variables decides an environment's content.
 struct BuildOptions {
-  bool compile = true;                 // byte-compile python sources
+  bool compile = true;                  // byte-compile python sources
   std::string link_scripts = "refuse";  // "refuse" or "allow"
 
   bool operator==(const BuildOptions&) const = default;

@@ -1,0 +1,189 @@
+#include "envtools/lock/lock.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/hash/hash.h"
+#include "envtools/lock/reader.h"
+#include "envtools/yaml/yaml.h"
+
+namespace pinstep {
+namespace {
+
+bool is_explicit(std::string_view text) {
+  const auto lines = split(text, '\n');
+  return std::any_of(lines.begin(), lines.end(),
+                     [](std::string_view line) { return trim(line) == "@EXPLICIT"; });
+}
+
+// The keys that begin in the first column, without reading the file as YAML: a lock may be large.
+std::vector<std::string_view> top_level_keys(std::string_view text) {
+  std::vector<std::string_view> keys;
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.empty() || std::string_view(" \t#-").find(line.front()) != std::string_view::npos) continue;
+    const auto halves = split_once(line, ':');
+    if (!halves) continue;
+    std::string_view key = trim(halves->before);
+    if (key.size() > 1 && (key.front() == '"' || key.front() == '\'')) key = key.substr(1, key.size() - 2);
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+bool has(const std::vector<std::string_view>& keys, std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+// ---- names of archives
+
+std::optional<ArchiveName> archive_name(std::string_view url) {
+  url = url.substr(0, url.find_first_of("?#"));
+  std::string_view file = url.substr(url.rfind('/') + 1);
+  for (const std::string_view ending : {".conda", ".tar.bz2"})
+    if (file.ends_with(ending)) {
+      file.remove_suffix(ending.size());
+      const std::size_t build = file.rfind('-');
+      const std::size_t version =
+          build == 0 || build == std::string_view::npos ? build : file.rfind('-', build - 1);
+      if (build == std::string_view::npos || version == std::string_view::npos || version == 0) return {};
+      ArchiveName named{std::string(file.substr(0, version)),
+                        std::string(file.substr(version + 1, build - version - 1)),
+                        std::string(file.substr(build + 1))};
+      if (named.version.empty() || named.build.empty() || named.name == "." || named.name == "..") return {};
+      return named;
+    }
+  return {};
+}
+
+std::string_view channel_url_of(std::string_view url) {
+  for (int part = 0; part < 2; ++part) {
+    const std::size_t slash = url.rfind('/');
+    if (slash == std::string_view::npos || url.substr(0, slash).ends_with(":/")) return {};
+    url = url.substr(0, slash);
+  }
+  return url;
+}
+
+std::string_view subdir_of(std::string_view url) {
+  const std::string_view channel = channel_url_of(url);
+  if (channel.empty()) return {};
+  url.remove_prefix(channel.size() + 1);
+  const std::string_view subdir = url.substr(0, url.find('/'));
+  return subdir == "noarch" || subdir.find('-') != std::string_view::npos ? subdir : std::string_view();
+}
+
+// ---- reading
+
+FileKind file_kind(std::string_view text) {
+  if (is_explicit(text)) return FileKind::lock;
+  const auto decoded = decode_text(text, "");
+  if (!decoded) return FileKind::unknown;
+  const auto keys = top_level_keys(*decoded);
+  if (has(keys, "package") || has(keys, "packages") || (has(keys, "version") && has(keys, "metadata")))
+    return FileKind::lock;
+  if (has(keys, "version") && !has(keys, "dependencies")) return FileKind::lock;  // of a kind to be refused
+  return has(keys, "dependencies") || has(keys, "channels") ? FileKind::spec : FileKind::unknown;
+}
+
+Result<Lock> parse_lock(std::string_view text, const std::string& path) {
+  if (text.size() > kLockSizeLimit) return fail(ErrorKind::invalid, path + ": the lock is too long");
+  if (is_explicit(text)) {
+    const auto decoded = decode_text(text, path);
+    if (!decoded) return tl::unexpected(decoded.error());
+    return parse_explicit(*decoded, path);
+  }
+  const auto keys = top_level_keys(text);
+  if (has(keys, "environments") || has(keys, "packages"))
+    return fail(ErrorKind::unsupported, path + ": pixi's locks are not read",
+                "'pixi workspace export conda-explicit-spec' writes one that is");
+  if (has(keys, "dependencies") && !has(keys, "package"))
+    return fail(ErrorKind::invalid, path + ": this is an environment file, not a lock");
+  return parse_conda_lock(text, path);
+}
+
+Result<Lock> load_lock(const std::string& path) {
+  const auto file = read_file(path, kLockSizeLimit, Links::followed);
+  if (!file) return tl::unexpected(file.error());
+  return parse_lock(file->text, path);
+}
+
+std::string lock_path_of(const std::string& spec_path) {
+  const std::size_t name = spec_path.rfind('/') + 1;  // npos + 1 is 0
+  const std::size_t dot = spec_path.rfind('.');
+  const bool has_ending = dot != std::string::npos && dot > name;
+  return spec_path.substr(0, has_ending ? dot : spec_path.size()) + "-lock.yml";
+}
+
+// ---- what is in it
+
+Result<std::vector<LockedPackage>> Lock::packages_for(std::string_view platform,
+                                                      const std::vector<std::string>& categories) const {
+  if (std::find(platforms.begin(), platforms.end(), platform) == platforms.end())
+    return fail(ErrorKind::invalid,
+                "the lock is for " + joined(platforms) + ", not for " + std::string(platform));
+  std::vector<LockedPackage> chosen;
+  for (const LockedPackage& package : packages)
+    if (package.platform == platform &&
+        std::find(categories.begin(), categories.end(), package.category) != categories.end())
+      chosen.push_back(package);
+  const auto rank = [](const LockedPackage& p) { return std::tie(p.manager, p.name); };
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](const LockedPackage& a, const LockedPackage& b) { return rank(a) < rank(b); });
+  const auto differs = [&](const LockedPackage& a, const LockedPackage& b) {
+    return rank(a) == rank(b) && std::tie(a.version, a.build, a.sha256, a.md5, a.url) !=
+                                     std::tie(b.version, b.build, b.sha256, b.md5, b.url);
+  };
+  if (const auto two = std::adjacent_find(chosen.begin(), chosen.end(), differs); two != chosen.end())
+    return fail(ErrorKind::conflict,
+                "the lock has '" + two->name + "' as " + two->url + " and as " + std::next(two)->url);
+  chosen.erase(std::unique(chosen.begin(), chosen.end(),
+                           [&](const LockedPackage& a, const LockedPackage& b) { return rank(a) == rank(b); }),
+               chosen.end());
+  return chosen;
+}
+
+// ---- identity
+
+Result<std::string> identity_text(const Lock& lock, std::string_view platform, const BuildOptions& options) {
+  const auto packages = lock.packages_for(platform);
+  if (!packages) return tl::unexpected(packages.error());
+  std::vector<std::string> lines;
+  const auto word = [](std::string_view text) { return " " + (text.empty() ? "-" : percent_encode(text, "")); };
+  for (const LockedPackage& package : *packages) {
+    if (package.sha256.empty())
+      return fail(ErrorKind::invalid, "the lock has no sha256 for '" + package.name + "'");
+    const bool conda = package.manager == Manager::conda;
+    lines.push_back((conda ? "conda" : "wheel") + word(package.name) + word(package.version) +
+                    (conda ? word(package.build) : "") + " " + package.sha256);
+  }
+  for (const auto& [name, value] : lock.variables)
+    lines.push_back("variable" + word(name) + " " + percent_encode(value, ""));
+  std::sort(lines.begin(), lines.end());
+
+  std::string text = "pinstep-environment 1\n";
+  text += "layout " + std::to_string(kLayoutVersion) + "\n";
+  text += "recorder " + std::to_string(kRecorderVersion) + "\n";
+  text += std::string("compile ") + (options.compile ? "yes" : "no") + "\n";
+  text += "link-scripts" + word(options.link_scripts) + "\n";
+  text += "platform" + word(platform) + "\n";
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+Result<std::string> environment_id(const Lock& lock, std::string_view platform, const BuildOptions& options) {
+  const auto text = identity_text(lock, platform, options);
+  if (!text) return tl::unexpected(text.error());
+  return sha256_hex(*text);
+}
+
+}  // namespace pinstep
