@@ -21,8 +21,8 @@ struct PackagePath {
 
   std::string path;  // relative, checked: no "..", not absolute, no empty part
   Type type = Type::file;
-  std::string sha256;     // of the content; of the target's for links; may be empty
-  std::uint64_t size = 0;  // bytes
+  std::string sha256;       // of the content; of the target's for links; may be empty
+  std::uint64_t size = 0;   // bytes
   std::string placeholder;  // empty: none
   Mode mode = Mode::none;
   bool no_link = false;
@@ -37,10 +37,10 @@ struct EntryPoint {
 struct PackageInfo {
   std::string name, version, build, subdir;  // name, version, build are safe as path parts
   std::uint64_t build_number = 0;
-  Noarch noarch = Noarch::no;  // from index.json, else link.json
+  Noarch noarch = Noarch::no;             // from index.json, else link.json
   std::string python_site_packages_path;  // of python itself; stays inside the prefix
   std::vector<std::string> depends;
-  std::string index_json;  // the text, for the record in conda-meta
+  std::string index_json;          // the text, for the record in conda-meta
   std::vector<PackagePath> paths;  // sorted by path
   std::vector<EntryPoint> entry_points;
   std::vector<std::string> link_scripts;  // "bin/.x-post-link.sh" that this package would run

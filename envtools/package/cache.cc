@@ -1,0 +1,140 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/process_tag.h"
+#include "envtools/base/text.h"
+#include "envtools/hash/hash.h"
+#include "envtools/package/names.h"
+#include "envtools/package/package.h"
+#include "envtools/package/unpack.h"
+
+namespace pinstep {
+namespace {
+
+constexpr std::time_t kLeftAlone = 24 * 3600;  // seconds after which nobody can still be extracting
+
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+void remove_all(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+// A directory of our own under CACHE/.extract, gone at the end unless it was renamed away.
+class Aside {
+ public:
+  explicit Aside(std::string path) : path_(std::move(path)) {}
+  ~Aside() { remove_all(path_); }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// What killed processes left. Of those on other machines only the age can be known.
+void remove_leftovers(const std::string& directory) {
+  DIR* const open = ::opendir(directory.c_str());
+  if (open == nullptr) return;
+  const std::time_t now = ::time(nullptr);
+  while (const struct dirent* entry = ::readdir(open)) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    struct stat info {};
+    if (::fstatat(::dirfd(open), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (is_gone(name.substr(0, name.find('.'))) || now - info.st_mtime > kLeftAlone)
+      remove_all(directory + "/" + entry->d_name);
+  }
+  ::closedir(open);
+}
+
+Result<std::string> make_aside(const std::string& cache) {
+  const std::string directory = cache + "/.extract";
+  if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return fail_errno(errno, "make", directory);
+  remove_leftovers(directory);
+  std::string path = directory + "/" + process_tag() + ".XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) return fail_errno(errno, "make a directory in", directory);
+  if (::chmod(path.c_str(), 0755) != 0) return fail_errno(errno, "set the mode of", path);
+  return path;
+}
+
+std::string_view called(Extracted::Type type) {
+  switch (type) {
+    case Extracted::Type::file:
+      return "a file";
+    case Extracted::Type::symlink:
+      return "a symbolic link";
+    case Extracted::Type::directory:
+      break;
+  }
+  return "a directory";
+}
+
+Extracted::Type wanted(PackagePath::Type type) {
+  if (type == PackagePath::Type::file) return Extracted::Type::file;
+  return type == PackagePath::Type::symlink ? Extracted::Type::symlink : Extracted::Type::directory;
+}
+
+// What was extracted against what the package says of itself. Files that it does not list are never linked
+// into a prefix, so they do no harm.
+Result<void> check(const PackageInfo& info, const ExtractedTree& tree, const std::string& archive) {
+  const auto corrupt = [&](const PackagePath& path, const std::string& why) {
+    return fail(ErrorKind::corrupt, "'" + archive + "' holds '" + printable(path.path) + "' " + why,
+                "the package is not what its info/paths.json says; fetch it anew or use another build of it");
+  };
+  for (const PackagePath& path : info.paths) {
+    const auto found = tree.find(path.path);
+    if (found == tree.end()) {
+      if (path.type == PackagePath::Type::directory) continue;  // made when the package is linked
+      return fail(ErrorKind::corrupt, "'" + archive + "' lacks '" + printable(path.path) + "', which it lists");
+    }
+    const Extracted& is = found->second;
+    if (is.type != wanted(path.type))
+      return corrupt(path, "as " + std::string(called(is.type)) + " and lists it as " +
+                               std::string(called(wanted(path.type))));
+    if (path.type != PackagePath::Type::file || path.sha256.empty()) continue;
+    if (is.size != path.size)
+      return corrupt(
+          path, "with " + std::to_string(is.size) + " bytes and lists it with " + std::to_string(path.size));
+    if (is.sha256 != path.sha256) return corrupt(path, "with another sha256 than it lists");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> extract_into_cache(const std::string& archive, const std::string& cache,
+                                       const std::string& stem, const std::string& sha256) {
+  if (!is_inner_path(stem) || stem.find('/') != std::string::npos || stem.front() == '.' || !is_hex(sha256, 64))
+    return fail(ErrorKind::invalid, "'" + printable(stem) + "' with sha256 '" + printable(sha256) +
+                                        "' cannot be a name in the package cache");
+  const std::string home = cache + "/" + stem + "-" + sha256.substr(0, 16);
+  if (is_directory(home)) return home;
+
+  auto made = make_aside(cache);
+  if (!made) return tl::unexpected(made.error());
+  const Aside aside(std::move(*made));
+  const auto tree = extract_archive(archive, aside.path());
+  if (!tree) return tl::unexpected(tree.error());
+  const auto info = read_package(aside.path());
+  if (!info) return tl::unexpected(info.error());
+  if (const auto checked = check(*info, *tree, archive); !checked) return tl::unexpected(checked.error());
+
+  // Loses against a directory that is there: then another process was faster, with the same content.
+  if (::rename(aside.path().c_str(), home.c_str()) != 0 && !is_directory(home))
+    return fail_errno(errno, "rename the extracted package to", home);
+  return home;
+}
+
+}  // namespace pinstep
