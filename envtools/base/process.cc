@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -78,6 +79,20 @@ Result<std::string> read_all(int fd, std::size_t limit) {
   }
 }
 
+// The text as a file without a name, to be read from its beginning: no thread has to feed it.
+Result<UniqueFd> file_of(std::string_view text) {
+  UniqueFd file(::memfd_create("input", MFD_CLOEXEC));
+  if (!file.valid()) return fail_errno(errno, "make", "a program's input");
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail_errno(errno, "write", "a program's input");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail_errno(errno, "rewind", "a program's input");
+  return file;
+}
+
 }  // namespace
 
 Environment process_environment() { return Environment::from(environ); }
@@ -113,12 +128,15 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "make a pipe for", *program);
   UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
+  Result<UniqueFd> input = command.input ? file_of(*command.input) : UniqueFd();
+  if (!input) return tl::unexpected(input.error());
 
   std::vector<std::string> arguments = command.argv;
   std::vector<std::string> entries = command.environment.entries();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
+  if (input->valid()) posix_spawn_file_actions_adddup2(&actions, input->get(), STDIN_FILENO);
   // The host process may block or ignore signals that the user wants to stop the program with.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);

@@ -1,7 +1,7 @@
 // Running another program. A program to run is data; nothing goes through a shell.
 #pragma once
 
-#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +25,7 @@ std::string own_program_directory();
 struct Command {
   std::vector<std::string> argv;  // argv[0] is searched on PATH of `environment` unless it has a '/'
   Environment environment;
+  std::optional<std::string> input = {};  // run(): its standard input; nothing: ours
 };
 
 struct CommandResult {
@@ -33,7 +34,7 @@ struct CommandResult {
   std::string output;  // its standard output, at most `output_limit` bytes
 };
 
-// Runs the program, collects its standard output and waits for its end; standard input and error are
+// Runs the program, collects its standard output and waits for its end; standard error is
 // ours, signals are at their defaults. Errors: not_found or refused (cannot be started), corrupt (more output
 // than the limit; the program is then killed), os.
 Result<CommandResult> run(const Command& command, std::size_t output_limit);

@@ -57,6 +57,14 @@ TEST(Run, GivesTheProgramThisEnvironmentAndNothingElse) {
   EXPECT_EQ(run_well(command).output, "A=1\nBASH_FUNC_f%%=() { :; }\n");
 }
 
+TEST(Run, GivesTheProgramItsInputHoweverLong) {
+  Command command{{"/usr/bin/wc", "-c"}, {}};
+  for (const std::size_t size : {0u, 1u, 1u << 20}) {
+    command.input = std::string(size, 'x');
+    EXPECT_EQ(run_well(command).output, std::to_string(size) + "\n");
+  }
+}
+
 TEST(Run, TakesOutputOfExactlyTheLimit) {
   const auto result = run(shell("printf 12345"), 5);
   ASSERT_TRUE(result);
