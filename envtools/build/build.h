@@ -6,6 +6,9 @@
 //        └ lease on the id ─> fetch ─> extract ─> plan ─> link ─> compile ─> record ─> publish (one rename)
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,7 +23,7 @@ struct BuildJob {
   std::string lock_text;
   std::string lock_path;  // for messages
   std::string platform;
-  std::string name;   // of the environment, for people; may be empty
+  std::string name;  // of the environment, for people; may be empty
   BuildOptions options;
   std::string store;                // absolute: built into
   std::vector<std::string> stores;  // searched as well, absolute
@@ -29,14 +32,18 @@ struct BuildJob {
   std::string fetch_program;                        // pinstep-fetch
   int jobs = 0;                                     // threads; 0: as many as there are cores
   bool quiet = false;
+  bool verbose = false;   // a line when each stage begins: "stage: link"
   bool progress = false;  // standard error is a terminal
 };
 
 struct BuildResult {
   std::string id;
   std::string prefix;
-  bool built = false;  // false: was there already, or another process built it
-  std::string tree_hash;  // of a prefix just built
+  bool built = false;     // false: was there already, or another process built it
+  std::string tree_hash;  // 64 hex digits
+  std::size_t packages = 0;
+  std::size_t fetched = 0;         // archives that were not in the cache
+  std::uint64_t fetched_size = 0;  // bytes of them
   std::vector<std::string> notes;  // clobbered paths and the like
 };
 
@@ -48,7 +55,9 @@ Result<BuildResult> parse_build_result(std::string_view text);
 // Runs the program as a child that shares our terminal. Errors: the job's own; not_found, os.
 Result<BuildResult> build(const std::string& program, const Environment& environment, const BuildJob& job);
 
-// The work itself, in this process: what pinstep-build's main calls. (build_prefix.cc)
+// The work itself, in this process: what pinstep-build's main calls. Killing it at any moment leaves the store
+// usable. Errors: refused (root; a path too long for a package), no_space, those of the lock, of fetching,
+// extracting, planning and executing. (build_prefix.cc)
 Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environment);
 
 }  // namespace pinstep
