@@ -57,13 +57,57 @@ bool assign_address(std::string& target, std::string_view value) {
   return true;
 }
 
+// Absolute, or so once a variable is known.
+bool is_expandable_path(std::string_view value) {
+  return value.starts_with('/') || value.starts_with("~/") || value.starts_with('$');
+}
+
+bool assign_expandable_path(std::string& target, std::string_view value) {
+  if (!value.empty() && !is_expandable_path(value)) return false;
+  target = value;
+  return true;
+}
+
+bool assign_store(std::string& target, std::string_view value) {
+  const auto paths = split(value, ':');
+  if (!value.empty() && !std::all_of(paths.begin(), paths.end(), is_expandable_path)) return false;
+  target = value;
+  return true;
+}
+
+bool assign_channel(std::map<std::string, std::string>& target, std::string_view name, std::string_view value) {
+  const auto of_a_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  const bool url = value.find("://") != std::string_view::npos;
+  if (name.empty() || !std::all_of(name.begin(), name.end(), of_a_name)) return false;
+  if ((!url && !is_expandable_path(value)) || value.find_first_of(" \t") != std::string_view::npos)
+    return false;
+  target[std::string(name)] = value;
+  return true;
+}
+
+bool assign_flag(bool& target, std::string_view value, std::string_view no, std::string_view yes) {
+  if (value != no && value != yes) return false;
+  target = value == yes;
+  return true;
+}
+
 constexpr std::array<std::string_view, 2> kUserSiteWords{"off", "keep"};
 constexpr std::array<std::string_view, 3> kPythonPathWords{"entry", "clear", "keep"};
 constexpr std::array<std::string_view, 2> kClearOrKeepWords{"clear", "keep"};
+constexpr std::array<std::string_view, 2> kSetupWords{"auto", "never"};
+constexpr std::array<std::string_view, 3> kLockWords{"auto", "frozen", "update"};
+constexpr std::array<std::string_view, 3> kBuildWords{"submit", "job", "never"};
+
+constexpr std::string_view kChannelKeys = "channel.";
+constexpr std::string_view kChannelFamily = "channel.NAME";
 
 struct Rule {
   Key key;
-  std::function<bool(Settings&, std::string_view)> assign;  // false: not a value of this key
+  // false: not a value of this key. None for channel.NAME, which assign() sees to.
+  std::function<bool(Settings&, std::string_view)> assign;
 };
 
 const std::vector<Rule>& rules() {
@@ -97,8 +141,44 @@ const std::vector<Rule>& rules() {
        [](Settings& s, std::string_view v) {
          return assign_word(s.policies.ld_library_path, v, kClearOrKeepWords);
        }},
+      {{"store", SetBy::anyone, "absolute paths separated by ':', which may begin with ~ or a variable", "",
+        "directories of environments: the first is built into, all are searched"},
+       [](Settings& s, std::string_view v) { return assign_store(s.store, v); }},
+      {{kChannelFamily, SetBy::anyone, "a URL or an absolute path", "", "where the channel NAME is"}, nullptr},
+      {{"solver", SetBy::anyone, "an absolute path, which may begin with ~ or a variable", "",
+        "directory of the solver"},
+       [](Settings& s, std::string_view v) { return assign_expandable_path(s.solver, v); }},
+      {{"setup", SetBy::anyone, "auto or never", "auto", "whether a missing solver is set up on a terminal"},
+       [](Settings& s, std::string_view v) { return assign_word(s.setup, v, kSetupWords); }},
+      {{"lock", SetBy::anyone, "auto, frozen or update", "auto",
+        "what is done about the lock of a spec: made where there is none, only used, or always made anew"},
+       [](Settings& s, std::string_view v) { return assign_word(s.lock, v, kLockWords); }},
+      {{"build", SetBy::anyone, "submit, job or never", "submit",
+        "where a missing environment is built: at submission, in the job, or nowhere"},
+       [](Settings& s, std::string_view v) { return assign_word(s.build, v, kBuildWords); }},
+      {{"profile", SetBy::anyone, "an absolute path, which may begin with ~ or a variable", "",
+        "file of the virtual packages that the nodes offer"},
+       [](Settings& s, std::string_view v) { return assign_expandable_path(s.profile, v); }},
+      {{"link_scripts", SetBy::anyone, "refuse or allow", "refuse",
+        "packages with a script that runs at installation"},
+       [](Settings& s, std::string_view v) { return assign_flag(s.link_scripts, v, "refuse", "allow"); }},
+      {{"compile", SetBy::anyone, "yes or no", "yes", "whether Python sources are compiled in a build"},
+       [](Settings& s, std::string_view v) { return assign_flag(s.compile, v, "no", "yes"); }},
+      {{"jobs", SetBy::anyone, "0 to 1024", "0", "threads and processes of a build; 0: one for each processor"},
+       [](Settings& s, std::string_view v) {
+         const auto jobs = parse_number<std::uint32_t>(v);
+         if (!jobs || *jobs > 1024) return false;
+         s.jobs = *jobs;
+         return true;
+       }},
   };
   return table;
+}
+
+bool assign_by(const Rule& rule, Settings& settings, const Assignment& assignment) {
+  if (rule.assign) return rule.assign(settings, assignment.value);
+  return assign_channel(settings.channels, std::string_view(assignment.key).substr(kChannelKeys.size()),
+                        assignment.value);
 }
 
 std::string variable_name(std::string_view key) {
@@ -153,7 +233,7 @@ Result<Assignment> parse_assignment(std::string_view text, std::string_view wher
 std::vector<Assignment> assignments_from(const Environment& environment) {
   std::vector<Assignment> assignments;
   for (const Key& key : settings_keys()) {
-    if (key.set_by != SetBy::anyone) continue;
+    if (key.set_by != SetBy::anyone || key.name == kChannelFamily) continue;
     const std::string name = variable_name(key.name);
     if (const auto value = environment.get(name))
       assignments.push_back({std::string(key.name), std::string(*value), false, name});
@@ -162,8 +242,10 @@ std::vector<Assignment> assignments_from(const Environment& environment) {
 }
 
 Result<void> assign(Settings& settings, const Assignment& assignment, SetBy by) {
+  const std::string_view name =
+      assignment.key.starts_with(kChannelKeys) ? kChannelFamily : std::string_view(assignment.key);
   const auto rule = std::find_if(rules().begin(), rules().end(),
-                                 [&](const Rule& candidate) { return candidate.key.name == assignment.key; });
+                                 [&](const Rule& candidate) { return candidate.key.name == name; });
   if (rule == rules().end()) {
     std::vector<std::string_view> names;
     for (const Key& key : settings_keys()) names.push_back(key.name);
@@ -174,7 +256,7 @@ Result<void> assign(Settings& settings, const Assignment& assignment, SetBy by) 
   if (by == SetBy::anyone && rule->key.set_by == SetBy::site)
     return fail(ErrorKind::invalid, located(assignment) + "'" + assignment.key + "' can be set in " +
                                         kSiteFile + " and plugstack.conf only");
-  if (!rule->assign(settings, assignment.value))
+  if (!assign_by(*rule, settings, assignment))
     return fail(ErrorKind::invalid,
                 located(assignment) + "'" + assignment.value + "' is not a value of '" + assignment.key + "'",
                 "it takes " + std::string(rule->key.values));

@@ -8,6 +8,8 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,21 @@ struct Settings {
   std::string scancel;                          // empty: the one found at build time
   Policies policies;
 
+  // Of environments. A path may begin with ~/ or $NAME; whoever uses it expands it.
+  enum class Setup { automatic, never };
+  enum class LockUse { automatic, frozen, update };
+  enum class Build { submit, job, never };
+  std::string store;                            // paths separated by ':'; empty: in the user's data directory
+  std::map<std::string, std::string> channels;  // channel.NAME=URL
+  std::string solver;                           // directory made by `pinstep setup`; empty: the user's own
+  Setup setup = Setup::automatic;               // whether a missing solver is set up on a terminal
+  LockUse lock = LockUse::automatic;
+  Build build = Build::submit;
+  std::string profile;  // file of virtual packages; empty: the built-in baseline
+  bool link_scripts = false;
+  bool compile = true;
+  std::uint32_t jobs = 0;  // threads and processes of a build; 0: as many as there are processors to use
+
   bool operator==(const Settings&) const = default;
 };
 
@@ -34,7 +51,7 @@ struct Settings {
 enum class SetBy { site, anyone };
 
 struct Key {
-  std::string_view name;
+  std::string_view name;  // "channel.NAME" stands for any key of that form
   SetBy set_by;
   std::string_view values;  // for messages and the manual
   std::string_view fallback;
@@ -61,7 +78,8 @@ ParsedFile parse_settings_file(std::string_view text, std::string_view path);
 // A plugstack.conf argument or command-line `key=value`.
 Result<Assignment> parse_assignment(std::string_view text, std::string_view where);
 
-// The PINSTEP_<KEY> variables of keys that anyone may set. Unknown PINSTEP_* names are not ours to judge.
+// The PINSTEP_<KEY> variables of keys that anyone may set, but channel.NAME. Unknown PINSTEP_* names are not
+// ours to judge.
 std::vector<Assignment> assignments_from(const Environment& environment);
 
 // Sets one key. Errors: invalid, with the nearest key or the allowed values. Settings are unchanged then.

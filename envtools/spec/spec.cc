@@ -171,10 +171,13 @@ class Reader {
 
   Result<void> read_dependencies_of(const YamlNode& root) {
     const YamlNode* node = root.find("dependencies");
-    if (node == nullptr)
-      return fail_at(
-          root.line, "the file has no 'dependencies:'",
-          spec_.notes.empty() ? "an environment file lists its packages there" : spec_.notes.front());
+    if (node == nullptr) {
+      for (const YamlKey& key : root.keys)
+        if (nearest(key.text, {"dependencies"}))
+          return fail_at(key.line, "'" + printable(key.text) + "' is not read", "did you mean 'dependencies'?");
+      return fail_at(root.line, "the file has no 'dependencies:'",
+                     "an environment file lists its packages there");
+    }
     if (node->is_null()) {
       note(node->line, "'dependencies' is empty");
       return {};

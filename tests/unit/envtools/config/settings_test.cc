@@ -96,6 +96,25 @@ TEST(Assign, TakesTheValuesOfEachKey) {
       {"pythonhome", "clear", {}},
       {"pythonhome", "keep", with([](Settings& s) { s.policies.pythonhome = Policies::ClearOrKeep::keep; })},
       {"ld_library_path", "keep", {}},
+      {"store", "/s", with([](Settings& s) { s.store = "/s"; })},
+      {"store", "$SCRATCH/s:~/s:/s", with([](Settings& s) { s.store = "$SCRATCH/s:~/s:/s"; })},
+      {"store", "", {}},
+      {"channel.a.b-c_D1", "http://127.0.0.1/c", with([](Settings& s) {
+         s.channels = {{"a.b-c_D1", "http://127.0.0.1/c"}};
+       })},
+      {"channel.local", "$HOME/c", with([](Settings& s) {
+         s.channels = {{"local", "$HOME/c"}};
+       })},
+      {"solver", "/opt/solver", with([](Settings& s) { s.solver = "/opt/solver"; })},
+      {"setup", "never", with([](Settings& s) { s.setup = Settings::Setup::never; })},
+      {"lock", "frozen", with([](Settings& s) { s.lock = Settings::LockUse::frozen; })},
+      {"lock", "update", with([](Settings& s) { s.lock = Settings::LockUse::update; })},
+      {"build", "job", with([](Settings& s) { s.build = Settings::Build::job; })},
+      {"build", "never", with([](Settings& s) { s.build = Settings::Build::never; })},
+      {"profile", "~/gpu.txt", with([](Settings& s) { s.profile = "~/gpu.txt"; })},
+      {"link_scripts", "allow", with([](Settings& s) { s.link_scripts = true; })},
+      {"compile", "no", with([](Settings& s) { s.compile = false; })},
+      {"jobs", "1024", with([](Settings& s) { s.jobs = 1024; })},
       {"trusted_uids", "", {}},  // back to what is built in
       {"pinstep", "", {}},
       {"scancel", "", {}},
@@ -105,7 +124,7 @@ TEST(Assign, TakesTheValuesOfEachKey) {
   std::set<std::string_view> tried;
   for (const ValueCase& c : cases) {
     EXPECT_THAT(assigned(c.key, c.value), Holds(c.settings)) << c.key << "=" << c.value;
-    tried.insert(c.key);
+    tried.insert(c.key.starts_with("channel.") ? "channel.NAME" : std::string_view(c.key));
   }
   for (const Key& key : settings_keys()) EXPECT_TRUE(tried.contains(key.name)) << "no case for " << key.name;
 }
@@ -129,6 +148,20 @@ TEST(Assign, RefusesOtherValuesAndSaysWhichThereAre) {
       {"pythonpath", {"", "off", "inside"}, "it takes entry, clear or keep"},
       {"pythonhome", {"", "entry"}, "it takes clear or keep"},
       {"ld_library_path", {"", "warn"}, "it takes clear or keep"},
+      {"store",
+       {"s", "./s", "/s:", ":/s", "/s:t", "~user/s"},
+       "it takes absolute paths separated by ':', which may begin with ~ or a variable"},
+      {"channel.c", {"", "c", "./c", "/a b"}, "it takes a URL or an absolute path"},
+      {"channel.", {"/c"}, "it takes a URL or an absolute path"},
+      {"channel.a/b", {"/c"}, "it takes a URL or an absolute path"},
+      {"solver", {"solver"}, "it takes an absolute path, which may begin with ~ or a variable"},
+      {"setup", {"", "always"}, "it takes auto or never"},
+      {"lock", {"", "locked"}, "it takes auto, frozen or update"},
+      {"build", {"", "auto"}, "it takes submit, job or never"},
+      {"profile", {"gpu"}, "it takes an absolute path, which may begin with ~ or a variable"},
+      {"link_scripts", {"", "yes"}, "it takes refuse or allow"},
+      {"compile", {"", "1"}, "it takes yes or no"},
+      {"jobs", {"", "-1", "1025"}, "it takes 0 to 1024"},
   };
   for (const Case& c : cases)
     for (const char* value : c.values)
@@ -197,11 +230,14 @@ TEST(AssignmentsFrom, TakesTheVariablesThatAnyoneMaySet) {
                                  {"PINSTEP_TRUSTED_UIDS", "1"},
                                  {"PINSTEP_STEP_ENV", "-"},
                                  {"PINSTEP_UNKNOWN", "1"},
+                                 {"PINSTEP_CHANNEL.NAME", "/c"},
+                                 {"PINSTEP_JOBS", "2"},
                                  {"pinstep_pythonpath", "keep"},
                                  {"PYTHONPATH", "/x"}});
   EXPECT_THAT(assignments_from(environment),
               ElementsAre(Assignment{"user_site", "keep", false, "PINSTEP_USER_SITE"},
-                          Assignment{"ld_library_path", "", false, "PINSTEP_LD_LIBRARY_PATH"}));
+                          Assignment{"ld_library_path", "", false, "PINSTEP_LD_LIBRARY_PATH"},
+                          Assignment{"jobs", "2", false, "PINSTEP_JOBS"}));
 }
 
 TEST(SiteSettings, LetsPlugstackWinOverTheFileAndEnforcedLinesOverBoth) {
