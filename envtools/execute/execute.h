@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "envtools/base/environment.h"
 #include "envtools/base/error.h"
 #include "envtools/plan/plan.h"
 
@@ -42,9 +41,8 @@ Result<Executed> execute_plan(const Plan& plan, const std::string& stage, int jo
 
 // Byte-compiles plan.compile by the stage's own python in `jobs` processes. A source that python cannot compile
 // is left uncompiled, as compileall does. Nothing to do without python or sources. Errors: corrupt (the
-// stage's python does not run), no_space, os.
-Result<void> compile_sources(const Plan& plan, const std::string& stage, const Environment& environment,
-                             int jobs, Executed& executed);
+// stage's python does not run), no_space, os. (compile.cc)
+Result<void> compile_sources(const Plan& plan, const std::string& stage, int jobs, Executed& executed);
 
 // conda-meta/NAME-VERSION-BUILD.json for each conda package. (records.cc)
 Result<void> write_records(const Plan& plan, const std::string& stage, const Executed& executed);
@@ -58,8 +56,8 @@ Result<std::string> tree_hash(const std::string& directory, const std::string& p
 // What execute_plan() linked or copied unchanged: verified when it was extracted.
 std::map<std::string, std::string> known_digests(const Plan& plan);
 
-// Takes the write permission from every directory and file below, and sets the times of directories and of
-// files newer than the plan. The stage itself as well: it can still be renamed within its directory.
+// Takes the write permission from every directory and file below and sets the times of directories. The stage
+// itself as well: it can still be renamed within its directory. (seal.cc)
 Result<void> seal(const Plan& plan, const std::string& stage);
 
 }  // namespace pinstep

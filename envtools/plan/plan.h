@@ -64,6 +64,7 @@ struct PlannedFile {
     binary,     // a copy of the same size with the placeholder replaced
     symlink,    // `content` is its text
     generated,  // `content` is the file
+    script,     // a wheel's: "#!python" in the first line becomes `content`, an interpreter
   };
 
   std::string path;  // relative to the prefix
@@ -116,7 +117,7 @@ Result<Plan> make_plan(PlanInput input);
 
 // The order of linking, as indexes: dependencies before dependents, the same for every order of input; names
 // that sort first come last among unrelated packages. Where two packages have a path, the later one has it.
-// A cycle is entered at the package whose name sorts first. (order.cc)
+// A cycle that nothing outside it needs is entered at the name that sorts last. (order.cc)
 std::vector<std::size_t> link_order(const std::vector<CondaSource>& packages);
 
 }  // namespace pinstep
