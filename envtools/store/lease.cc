@@ -14,6 +14,7 @@
 
 #include "envtools/base/clock.h"
 #include "envtools/base/fd.h"
+#include "envtools/base/process_tag.h"
 #include "envtools/base/text.h"
 #include "envtools/pin/pin.h"
 
@@ -41,16 +42,6 @@ std::string start_time(pid_t pid) {
   return fields.size() > kStartTime ? std::string(fields[kStartTime]) : "-";
 }
 
-// What process ids mean something in: one boot of one machine, one pid namespace of it.
-std::string pid_space() {
-  char boot[64];
-  const UniqueFd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file.valid() ? ::read(file.get(), boot, sizeof boot) : 0;
-  struct stat space {};
-  if (size <= 0 || ::stat("/proc/self/ns/pid", &space) != 0) return "-";
-  return std::string(trim({boot, static_cast<std::size_t>(size)})) + "/" + std::to_string(space.st_ino);
-}
-
 std::string own_holder() {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
@@ -59,7 +50,7 @@ std::string own_holder() {
          (account != nullptr ? account->pw_name : std::to_string(::getuid()));
 }
 
-// Line 1: the holder for people. Line 2: pid space, pid, start time. Line 3: number of the beat.
+// Line 1: the holder for people. Line 2: process tag, start time. Line 3: number of the beat.
 struct Content {
   std::string holder;
   std::string process;
@@ -69,21 +60,21 @@ struct Content {
   }
 };
 
-Content own_content() {
-  const pid_t pid = ::getpid();
-  return {own_holder(), pid_space() + " " + std::to_string(pid) + " " + start_time(pid)};
-}
+Content own_content() { return {own_holder(), process_tag() + " " + start_time(::getpid())}; }
 
 // Whether the text's process could be seen from here and is not there.
-bool is_gone(std::string_view text) {
+bool names_the_dead(std::string_view text) {
   const auto lines = split(text, '\n');
-  const auto words = lines.size() > 1 ? split(lines[1], ' ') : std::vector<std::string_view>{};
-  if (words.size() != 3 || words[0] == "-" || words[0] != pid_space()) return false;
-  const auto pid = parse_number<std::uint32_t>(words[1]);
-  if (!pid || *pid == 0) return false;
-  if (::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH) return true;
+  const auto words = lines.size() > 1 ? split_once(lines[1], ' ') : std::nullopt;
+  if (!words) return false;
+  if (is_gone(words->before)) return true;
+  // The number may have gone to another process.
+  const auto tag = split_once(words->before, '-');
+  const auto pid = tag ? parse_number<std::uint32_t>(tag->after) : std::nullopt;
+  const auto own_tag = process_tag();
+  if (!pid || split_once(own_tag, '-')->before != tag->before) return false;
   const std::string started = start_time(static_cast<pid_t>(*pid));
-  return started != "-" && started != words[2];  // the number has gone to another process
+  return started != "-" && words->after != "-" && started != words->after;
 }
 
 Result<void> write_content(const std::string& path, const std::string& text, int flags) {
@@ -230,7 +221,7 @@ Result<std::unique_ptr<Lease>> LeaseTaker::take(const std::string& path, const L
       watched = seen;
       since = clock.now();
     }
-    if (is_gone(seen.text) || clock.now() - since >= times.dead_after) {
+    if (names_the_dead(seen.text) || clock.now() - since >= times.dead_after) {
       take_out(path, seen.token);
       continue;
     }
@@ -243,7 +234,7 @@ Result<std::unique_ptr<Lease>> LeaseTaker::take(const std::string& path, const L
 
 bool is_abandoned(const std::string& path) {
   const Seen seen = look(path);
-  return seen.token.empty() || is_gone(seen.text);
+  return seen.token.empty() || names_the_dead(seen.text);
 }
 
 }  // namespace pinstep

@@ -23,9 +23,16 @@ constexpr std::size_t kSmallFile = 4096;  // bytes of an id, origin, tag or VERS
 
 std::string short_id(std::string_view id) { return std::string(id.substr(0, kShortId)); }
 
-// $NAME and ${NAME}; "$$" and a '$' before anything else are errors: a store's name is no place for puzzles.
+// A leading "~/", $NAME and ${NAME}; "$$" and a '$' before anything else are errors: a store's name is no place
+// for puzzles.
 Result<std::string> expand(std::string_view text, const Environment& environment) {
   std::string out;
+  if (text.starts_with("~/")) {
+    const auto home = environment.get("HOME");
+    if (!home) return fail(ErrorKind::invalid, "the store's path begins with '~', and HOME is not set");
+    out = *home;
+    text.remove_prefix(1);
+  }
   while (!text.empty()) {
     const std::size_t dollar = text.find('$');
     out += text.substr(0, dollar);

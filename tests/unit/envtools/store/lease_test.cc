@@ -105,7 +105,7 @@ TEST(Lease, OfAProcessThatIsGoneIsTakenAtOnce) {
 
 TEST(Lease, OfAnotherMachineIsTakenWhenItsHeartHasStopped) {
   const TemporaryDirectory directory;
-  write_file(directory / "x/0123456789abcdef", "elsewhere 1 bob\nanother-boot/1 1 1\n7\n");
+  write_file(directory / "x/0123456789abcdef", "elsewhere 1 bob\naaaaaaaaaaaaaaaa-1 1\n7\n");
   EXPECT_FALSE(is_abandoned(directory / "x"));
   const auto before = std::chrono::steady_clock::now();
   const auto lease = take(directory / "x");

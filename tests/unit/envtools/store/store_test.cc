@@ -46,6 +46,7 @@ TEST(StorePlace, IsTheFirstThatSomebodyNamed) {
       {"list", {{"PINSTEP_STORE", "/a:/b/"}}, "", {"/a", "/b"}},
       {"configured", {{"HOME", "/h"}}, "/site:/more", {"/site", "/more"}},
       {"expanded", {{"USER", "u"}, {"SCRATCH", "/s"}}, "$SCRATCH/${USER}x", {"/s/ux"}},
+      {"home", {{"HOME", "/h"}}, "~/a:/b~/c", {"/h/a", "/b~/c"}},
       {"empty variable", {{"PINSTEP_STORE", ""}, {"HOME", "/h"}}, "", {"/h/.local/share/pinstep"}},
       {"xdg", {{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}}, "", {"/x/pinstep"}},
       {"relative xdg", {{"XDG_DATA_HOME", "x"}, {"HOME", "/h"}}, "", {"/h/.local/share/pinstep"}},

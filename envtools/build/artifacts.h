@@ -1,0 +1,45 @@
+// Where each artifact of a lock comes from and where it lies in the package cache.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "envtools/base/error.h"
+#include "envtools/lock/lock.h"
+#include "envtools/store/store.h"
+
+namespace pinstep {
+
+struct Artifact {
+  LockedPackage package;
+  std::string url;        // to fetch from: by the configuration here, not that of the lock's maker
+  std::string archive;    // absolute; the downloaded file
+  std::string directory;  // absolute; it unpacked. There as a whole or not at all
+  std::string stem;       // conda: NAME-VERSION-BUILD
+};
+
+// `channel_urls`: channel name in the lock → base URL here. Errors: invalid (an artifact without sha256, one
+// that is neither conda package nor wheel).
+Result<std::vector<Artifact>> artifacts(const std::vector<LockedPackage>& packages,
+                                        const std::vector<LockedChannel>& channels,
+                                        const std::map<std::string, std::string>& channel_urls,
+                                        const Store& store);
+
+// What a build needs at least, by what the lock says of sizes: downloads, and about twice that for what is in
+// them. A prefix that is linked to the cache takes little more.
+struct Needs {
+  std::size_t archives = 0;        // to be fetched
+  std::uint64_t fetch_bytes = 0;   // of them; those of unknown size count as 0
+  std::uint64_t unpack_bytes = 0;  // at least
+};
+Needs needs_of(const std::vector<Artifact>& artifacts);
+
+// Errors: no_space, with both numbers; os.
+Result<void> check_space(const std::string& directory, std::uint64_t bytes, std::uint64_t files);
+
+// "1.2 GB", decimal.
+std::string format_size(std::uint64_t bytes);
+
+}  // namespace pinstep

@@ -1,0 +1,106 @@
+#include "envtools/build/artifacts.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/unit/support/files.h"
+
+namespace pinstep {
+namespace {
+
+using testing_support::TemporaryDirectory;
+using testing_support::write_file;
+
+const std::string kSha(64, 'a');
+const std::string kTag(16, 'a');
+
+LockedPackage locked(Manager manager, const std::string& url, std::uint64_t size = 0) {
+  LockedPackage package;
+  package.manager = manager;
+  package.name = "x";
+  package.url = url;
+  package.sha256 = kSha;
+  package.size = size;
+  return package;
+}
+
+const std::vector<LockedChannel> kChannels{{"main", "https://example.org/main"},
+                                           {"label", "https://example.org/main/label/dev"}};
+
+Artifact only(const LockedPackage& package, const std::map<std::string, std::string>& urls = {}) {
+  const auto all = artifacts({package}, kChannels, urls, Store("/s"));
+  if (!all) throw std::runtime_error(all.error().cause);
+  return all->front();
+}
+
+TEST(Artifacts, HaveTheirPlacesInTheCache) {
+  const Artifact conda = only(locked(Manager::conda, "https://example.org/main/linux-64/a-b-1.0-h1_0.conda"));
+  EXPECT_EQ(conda.stem, "a-b-1.0-h1_0");
+  EXPECT_EQ(conda.archive, "/s/c/archives/" + kTag + "-a-b-1.0-h1_0.conda");
+  EXPECT_EQ(conda.directory, "/s/c/pkgs/a-b-1.0-h1_0-" + kTag);
+  const Artifact wheel =
+      only(locked(Manager::pip, "https://example.org/p/t-1.0%2Bcu1-py3-none-any.whl#sha256=x"));
+  EXPECT_EQ(wheel.archive, "/s/c/archives/" + kTag + "-t-1.0+cu1-py3-none-any.whl");
+  EXPECT_EQ(wheel.directory, "/s/c/wheels/t-1.0+cu1-py3-none-any-" + kTag);
+}
+
+TEST(Artifacts, AreFetchedFromTheChannelOfThatNameHere) {
+  const auto url = [](const std::string& locked_url, const std::map<std::string, std::string>& urls) {
+    return only(locked(Manager::conda, locked_url), urls).url;
+  };
+  const std::string file = "/linux-64/a-1-0.conda";
+  EXPECT_EQ(url("https://example.org/main" + file, {}), "https://example.org/main" + file);
+  EXPECT_EQ(url("https://example.org/main" + file, {{"main", "file:///c"}}), "file:///c" + file);
+  EXPECT_EQ(url("https://example.org/main/label/dev" + file, {{"main", "file:///c"}, {"label", "file:///l"}}),
+            "file:///l" + file);
+  EXPECT_EQ(url("https://example.org/mainly" + file, {{"main", "file:///c"}}),
+            "https://example.org/mainly" + file);
+}
+
+TEST(Artifacts, WithoutDigestOrOfAnotherKindAreRefused) {
+  LockedPackage bare = locked(Manager::conda, "https://example.org/main/linux-64/a-1-0.conda");
+  bare.sha256.clear();
+  for (const LockedPackage& package : {bare, locked(Manager::pip, "https://example.org/x-1.0.tar.gz"),
+                                       locked(Manager::pip, "https://example.org/..%2F..%2Fx.whl"),
+                                       locked(Manager::conda, "https://example.org/main/linux-64/a.zip")}) {
+    const auto all = artifacts({package}, kChannels, {}, Store("/s"));
+    ASSERT_FALSE(all) << package.url;
+    EXPECT_EQ(all.error().kind, ErrorKind::invalid) << package.url;
+  }
+}
+
+TEST(Needs, LeaveOutWhatIsThere) {
+  const TemporaryDirectory directory;
+  const Store store(directory.path());
+  LockedPackage package = locked(Manager::conda, "https://example.org/main/linux-64/a-1-0.conda", 1000);
+  const auto needs = [&] { return needs_of(artifacts({package}, kChannels, {}, store).value()); };
+  EXPECT_EQ(needs().archives, 1u);
+  EXPECT_EQ(needs().fetch_bytes, 1000u);
+  EXPECT_EQ(needs().unpack_bytes, 2000u);
+  write_file(store.archives() + "/" + kTag + "-a-1-0.conda", "");
+  EXPECT_EQ(needs().archives, 0u);
+  EXPECT_EQ(needs().unpack_bytes, 2000u);
+  std::filesystem::create_directories(store.packages() + "/a-1-0-" + kTag);
+  EXPECT_EQ(needs().unpack_bytes, 0u);
+}
+
+TEST(CheckSpace, NamesWhatIsNeededAndWhatIsFree) {
+  const TemporaryDirectory directory;
+  EXPECT_TRUE(check_space(directory.path(), 1, 1));
+  const auto checked = check_space(directory.path(), std::uint64_t{1} << 60, 0);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().kind, ErrorKind::no_space);
+  EXPECT_NE(checked.error().cause.find("needs at least 1152922 TB"), std::string::npos)
+      << checked.error().cause;
+}
+
+TEST(FormatSize, HasTwoDigitsAtLeast) {
+  const std::vector<std::pair<std::uint64_t, const char*>> table{
+      {0, "0 B"},          {999, "999 B"},           {1000, "1.0 kB"}, {13'646'687, "14 MB"},
+      {999'600, "1.0 MB"}, {5'000'000'000, "5.0 GB"}};
+  for (const auto& [bytes, text] : table) EXPECT_EQ(format_size(bytes), text);
+}
+
+}  // namespace
+}  // namespace pinstep
