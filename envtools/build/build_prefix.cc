@@ -210,7 +210,7 @@ class Builder {
     progress_.stage("compile");
     if (job_.options.compile) {
       progress_.now("compiling " + counted(plan.compile.size(), "python source"));
-      if (auto done = compile_sources(plan, stage, environment_, threads_, *executed); !done) return done;
+      if (auto done = compile_sources(plan, stage, threads_, *executed); !done) return done;
     }
     progress_.stage("record");
     if (auto done = write_records(plan, stage, *executed); !done) return done;
