@@ -5,14 +5,13 @@
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "envtools/execute/execute.h"
-#include "envtools/execute/files.h"
 #include "envtools/hash/hash.h"
 
 namespace pinstep {
 namespace {
 
-// Run by the stage's python as `-c SCRIPT STAGE LIST JOBS`. LIST has paths relative to the stage, each ended by
-// a NUL; so has standard output, of what was made.
+// Run by the stage's python as `-c SCRIPT STAGE JOBS`. Standard input has the sources' paths relative to the
+// stage, each ended by a NUL; standard output those of what was made.
 //
 // Unchecked hashes: the prefix never changes, so python need not look at the source, and times say nothing.
 // The file name inside is relative: the compiled form is the same in every prefix, and python puts the real
@@ -25,9 +24,8 @@ import errno, os, py_compile, warnings
 NO_SPACE = 3
 warnings.simplefilter('ignore')
 os.chdir(sys.argv[1])
-with open(sys.argv[2], 'rb') as listing:
-    sources = [os.fsdecode(path) for path in listing.read().split(b'\0') if path]
-jobs = max(1, min(int(sys.argv[3]), len(sources)))
+sources = [os.fsdecode(path) for path in sys.stdin.buffer.read().split(b'\0') if path]
+jobs = max(1, min(int(sys.argv[2]), len(sources)))
 
 
 def work(mine):
@@ -88,14 +86,10 @@ Environment compile_environment() {
 Result<CommandResult> run_python(const Plan& plan, const std::string& stage, int jobs) {
   std::string sources;
   for (const std::size_t index : plan.compile) sources.append(plan.files[index].path).push_back('\0');
-  const std::string list = stage + "/.compile";
-  if (auto written = write_new_file(list, sources, {}); !written) return tl::unexpected(written.error());
   const std::string python = stage + "/" + plan.python->program;
-  auto result =
-      run({{python, "-s", "-S", "-B", "-c", kScript, stage, list, std::to_string(jobs)}, compile_environment()},
-          kOutputLimit);
-  if (::unlink(list.c_str()) != 0) return fail_errno(errno, "remove", list);
-  return result;
+  return run(
+      {{python, "-s", "-S", "-B", "-c", kScript, stage, std::to_string(jobs)}, compile_environment(), sources},
+      kOutputLimit);
 }
 
 // Mode and times of a file that python wrote, and its digest.

@@ -1,3 +1,5 @@
+#include "envtools/package/cache.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -114,27 +116,34 @@ Result<void> check(const PackageInfo& info, const ExtractedTree& tree, const std
 
 }  // namespace
 
-Result<std::string> extract_into_cache(const std::string& archive, const std::string& cache,
-                                       const std::string& stem, const std::string& sha256) {
-  if (!is_inner_path(stem) || stem.find('/') != std::string::npos || stem.front() == '.' || !is_hex(sha256, 64))
-    return fail(ErrorKind::invalid, "'" + printable(stem) + "' with sha256 '" + printable(sha256) +
+Result<std::string> cached(const std::string& cache, const std::string& name, const std::string& sha256,
+                           const std::function<Result<void>(const std::string& directory)>& fill) {
+  if (!is_inner_path(name) || name.find('/') != std::string::npos || name.front() == '.' || !is_hex(sha256, 64))
+    return fail(ErrorKind::invalid, "'" + printable(name) + "' with sha256 '" + printable(sha256) +
                                         "' cannot be a name in the package cache");
-  const std::string home = cache + "/" + stem + "-" + sha256.substr(0, 16);
+  const std::string home = cache + "/" + name + "-" + sha256.substr(0, 16);
   if (is_directory(home)) return home;
 
   auto made = make_aside(cache);
   if (!made) return tl::unexpected(made.error());
   const Aside aside(std::move(*made));
-  const auto tree = extract_archive(archive, aside.path());
-  if (!tree) return tl::unexpected(tree.error());
-  const auto info = read_package(aside.path());
-  if (!info) return tl::unexpected(info.error());
-  if (const auto checked = check(*info, *tree, archive); !checked) return tl::unexpected(checked.error());
+  if (const auto filled = fill(aside.path()); !filled) return tl::unexpected(filled.error());
 
   // Loses against a directory that is there: then another process was faster, with the same content.
   if (::rename(aside.path().c_str(), home.c_str()) != 0 && !is_directory(home))
     return fail_errno(errno, "rename the extracted package to", home);
   return home;
+}
+
+Result<std::string> extract_into_cache(const std::string& archive, const std::string& cache,
+                                       const std::string& stem, const std::string& sha256) {
+  return cached(cache, stem, sha256, [&](const std::string& directory) -> Result<void> {
+    const auto tree = extract_archive(archive, directory);
+    if (!tree) return tl::unexpected(tree.error());
+    const auto info = read_package(directory);
+    if (!info) return tl::unexpected(info.error());
+    return check(*info, *tree, archive);
+  });
 }
 
 }  // namespace pinstep

@@ -159,12 +159,27 @@ la_ssize_t read_zstd(struct archive* source, void* data, const void** buffer) {
   return static_cast<la_ssize_t>(piece->size());
 }
 
-Archive new_tar_reader() {
+Archive new_reader() {
   Archive source(archive_read_new(), &archive_read_free);
   if (source == nullptr) throw std::bad_alloc();
+  return source;
+}
+
+Archive new_tar_reader() {
+  Archive source = new_reader();
   archive_read_support_format_tar(source.get());
   archive_read_support_format_empty(source.get());  // a package without payload may have a tar of no bytes
   return source;
+}
+
+Result<void> unpack_fd(struct archive* source, int fd, const std::string& archive, Tree& tree) {
+  constexpr std::size_t kBlock = 1 << 18;
+  if (archive_read_open_fd(source, fd, kBlock) != ARCHIVE_OK) {
+    const char* why = archive_error_string(source);
+    return fail(ErrorKind::corrupt,
+                "'" + archive + "' is damaged: " + printable(why == nullptr ? "no archive" : why));
+  }
+  return Unpacker(source, archive, tree).all_members();
 }
 
 ReadAt reader_of(int fd, const std::string& archive) {
@@ -232,13 +247,13 @@ Result<void> unpack_zstd_tar(const FilePart& part, const std::string& archive, T
 Result<void> unpack_bzip2_tar(int fd, const std::string& archive, Tree& tree) {
   const Archive source = new_tar_reader();
   archive_read_support_filter_bzip2(source.get());
-  constexpr std::size_t kBlock = 1 << 18;
-  if (archive_read_open_fd(source.get(), fd, kBlock) != ARCHIVE_OK) {
-    const char* why = archive_error_string(source.get());
-    return fail(ErrorKind::corrupt,
-                "'" + archive + "' is damaged: " + printable(why == nullptr ? "no tar" : why));
-  }
-  return Unpacker(source.get(), archive, tree).all_members();
+  return unpack_fd(source.get(), fd, archive, tree);
+}
+
+Result<void> unpack_zip(int fd, const std::string& archive, Tree& tree) {
+  const Archive source = new_reader();
+  archive_read_support_format_zip_seekable(source.get());
+  return unpack_fd(source.get(), fd, archive, tree);
 }
 
 Result<ExtractedTree> extract_archive(const std::string& archive, const std::string& directory) {

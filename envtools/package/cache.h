@@ -1,0 +1,16 @@
+// A directory in a cache of unpacked archives: complete or absent, whoever is killed when.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "envtools/base/error.h"
+
+namespace pinstep {
+
+// CACHE/NAME-<first 16 digits of sha256>: as it is there, or filled aside and renamed. Several processes may
+// do this at once. Errors: invalid (no name for a directory), those of `fill`, no_space, os.
+Result<std::string> cached(const std::string& cache, const std::string& name, const std::string& sha256,
+                           const std::function<Result<void>(const std::string& directory)>& fill);
+
+}  // namespace pinstep
