@@ -159,6 +159,9 @@ ENV_LIB  = $(BUILD)/lib/libpinstep-env.a
 PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
 # Called by pinstep only, which finds them beside its own directory.
 PRIVATE_PROGRAMS = $(BUILD)/libexec/pinstep/pinstep-build $(BUILD)/libexec/pinstep/pinstep-fetch
+# The solver's back ends, in Python, and what they need; run by the venv that pinstep setup makes.
+SOLVER   = $(patsubst envtools/solver/%,$(BUILD)/libexec/pinstep/solver/%, \
+	$(wildcard envtools/solver/*.py) envtools/solver/requirements.txt)
 PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
 
 TEST_PLUGINS  = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so \
@@ -167,7 +170,7 @@ UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
 TEST_PROGRAMS = $(call program,$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICC),$(MPI_SRC)))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
-all: $(PROGRAMS) $(PRIVATE_PROGRAMS) $(PLUGIN)
+all: $(PROGRAMS) $(PRIVATE_PROGRAMS) $(SOLVER) $(PLUGIN)
 tests: all $(UNIT) $(TEST_PLUGINS) $(TEST_PROGRAMS)
 fuzzers: $(FUZZERS)
 
@@ -275,6 +278,9 @@ $(PROGRAMS) $(PRIVATE_PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-f
 	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -Wl,--as-needed -o $@ $(filter %.o,$^) \
 		$(filter $(ENV_LIB),$(needs)) $(LIB) $(filter-out $(ENV_LIB),$(needs)) $(LIBS)
 
+$(SOLVER): $(BUILD)/libexec/pinstep/solver/%: envtools/solver/%
+	$(call quiet,COPY)mkdir -p $(@D) && cp $< $@
+
 # Plugins: they may leave open only what the process that loads them provides.
 $(BUILD)/lib/pinstep.so:          $(call object,$(PLUGIN_SRC))
 $(BUILD)/tests/pinstep-faults.so: $(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC))
@@ -317,11 +323,12 @@ check check-full bench fuzz:
 INSTALLED = \
 	$(PROGRAMS:%=%:$(bindir)) \
 	$(PRIVATE_PROGRAMS:%=%:$(libexecdir)/pinstep) \
+	$(SOLVER:%=%:$(libexecdir)/pinstep/solver) \
 	$(PLUGIN:%=%:$(plugindir)) \
 	$(if $(WITH_PLUGIN),$(patsubst %,%:$(datadir)/pinstep/slurm,$(wildcard contrib/slurm/*))) \
 	$(patsubst %,%:$(datadir)/bash-completion/completions,$(wildcard contrib/completions/*.bash)) \
 	$(foreach page,$(wildcard man/*.[1-8]),$(page):$(mandir)/man$(subst .,,$(suffix $(page))))
-OUR_DIRECTORIES = $(libexecdir)/pinstep $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
+OUR_DIRECTORIES = $(libexecdir)/pinstep/solver $(libexecdir)/pinstep $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
 
 # By rename: a running Slurm loads either the old plugin or the new one.
 install: all

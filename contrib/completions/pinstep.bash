@@ -27,8 +27,10 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'activate resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup activate resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
+	*:--from:setup | *:--dir:setup | *:--download:setup) COMPREPLY=($(compgen -d -- "$word")) ;;
+	*:setup) _pinstep_offer '--from --dir --download --json --help' ;;
 	*:activate) _pinstep_offer '--json --help' ;;
 	*:resolve)
 		if [[ $word == -* ]]; then

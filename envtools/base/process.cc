@@ -93,6 +93,18 @@ Result<UniqueFd> file_of(std::string_view text) {
   return file;
 }
 
+// At most `limit` bytes of a file from its beginning.
+std::string beginning_of(int fd, std::size_t limit) {
+  std::string text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || text.size() >= limit) return text.substr(0, limit);
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
 }  // namespace
 
 Environment process_environment() { return Environment::from(environ); }
@@ -130,6 +142,8 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   UniqueFd writer(ends[1]);
   Result<UniqueFd> input = command.input ? file_of(*command.input) : UniqueFd();
   if (!input) return tl::unexpected(input.error());
+  const Result<UniqueFd> errors = command.collect_errors ? file_of("") : UniqueFd();
+  if (!errors) return tl::unexpected(errors.error());
 
   std::vector<std::string> arguments = command.argv;
   std::vector<std::string> entries = command.environment.entries();
@@ -137,6 +151,7 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
   if (input->valid()) posix_spawn_file_actions_adddup2(&actions, input->get(), STDIN_FILENO);
+  if (errors->valid()) posix_spawn_file_actions_adddup2(&actions, errors->get(), STDERR_FILENO);
   // The host process may block or ignore signals that the user wants to stop the program with.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -172,6 +187,7 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result.output = std::move(*output);
+  if (errors->valid()) result.errors = beginning_of(errors->get(), output_limit);
   return result;
 }
 

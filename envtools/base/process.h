@@ -26,17 +26,19 @@ struct Command {
   std::vector<std::string> argv;  // argv[0] is searched on PATH of `environment` unless it has a '/'
   Environment environment;
   std::optional<std::string> input = {};  // run(): its standard input; nothing: ours
+  bool collect_errors = false;            // run(): standard error into the result; else it is ours
 };
 
 struct CommandResult {
   int exit_code = 0;   // of a program that ended by itself
   int signal = 0;      // or the signal that ended it, else 0
   std::string output;  // its standard output, at most `output_limit` bytes
+  std::string errors;  // its standard error where that is collected, likewise
 };
 
-// Runs the program, collects its standard output and waits for its end; standard error is
-// ours, signals are at their defaults. Errors: not_found or refused (cannot be started), corrupt (more output
-// than the limit; the program is then killed), os.
+// Runs the program, collects its standard output and waits for its end; signals are at their defaults. Errors:
+// not_found or refused (cannot be started), corrupt (more output than the limit; the program is then killed),
+// os.
 Result<CommandResult> run(const Command& command, std::size_t output_limit);
 
 // Replaces this process by the program; returns only on failure. The exit code belonging to the error

@@ -60,6 +60,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+std::string_view last_line(std::string_view text) {
+  text = trim(text);
+  const std::size_t end = text.find_last_of("\r\n");
+  return end == std::string_view::npos ? text : trim(text.substr(end + 1));
+}
+
 std::string percent_encode(std::string_view text, std::string_view special) {
   std::string out;
   out.reserve(text.size());

@@ -22,6 +22,9 @@ std::optional<Halves> split_once(std::string_view text, char separator);
 
 std::string_view trim(std::string_view text);
 
+// The last line with anything but blanks in it, trimmed: where programs say what went wrong.
+std::string_view last_line(std::string_view text);
+
 // A whole decimal number and nothing else: no sign, blank, prefix or overflow.
 template <class Unsigned>
 std::optional<Unsigned> parse_number(std::string_view text) {

@@ -32,6 +32,7 @@ struct Verb {
 
 extern const Verb kActivate;
 extern const Verb kResolve;
+extern const Verb kSetup;
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;
@@ -69,5 +70,11 @@ int report(const Error& error, bool json);
 bool wants_json(const Arguments& arguments);
 
 std::string json_string(std::string_view text);
+
+// A file that only pinstep calls: in ../libexec/pinstep of this program's directory, or where it was installed.
+std::string private_file(std::string_view name);
+
+// A path as typed, absolute: `directory` is what a relative one starts from.
+std::string absolute(std::string_view path, const std::string& directory);
 
 }  // namespace pinstep::cli

@@ -1,8 +1,12 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
+#include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "envtools/cli/cli.h"
+#include "pinstep_config.h"
 
 namespace pinstep::cli {
 namespace {
@@ -102,6 +106,16 @@ std::string json_string(std::string_view text) {
     text.remove_prefix(std::max<std::size_t>(size, 1));
   }
   return out + "\"";
+}
+
+std::string private_file(std::string_view name) {
+  const std::string beside = own_program_directory() + "/../libexec/pinstep/" + std::string(name);
+  if (::access(beside.c_str(), F_OK) == 0) return beside;
+  return std::string(PINSTEP_LIBEXECDIR) + "/" + std::string(name);
+}
+
+std::string absolute(std::string_view path, const std::string& directory) {
+  return path.starts_with('/') ? std::string(path) : directory + "/" + std::string(path);
 }
 
 }  // namespace pinstep::cli

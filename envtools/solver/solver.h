@@ -2,6 +2,8 @@
 // and writes the answer as JSON on standard output. It never touches a prefix. Contract: CONTRACT.md.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,38 +11,65 @@
 #include "envtools/base/error.h"
 #include "envtools/channel/channel.h"
 #include "envtools/lock/lock.h"
+#include "envtools/solver/profile.h"
 #include "envtools/spec/spec.h"
 
 namespace pinstep {
 
-// "__glibc=2.28", "__cuda=12.4", "__archspec=1=x86_64": what the environment may count on at a node.
-struct VirtualPackage {
-  std::string name, version, build;
-
-  bool operator==(const VirtualPackage&) const = default;
-};
-Result<VirtualPackage> parse_virtual_package(std::string_view text);
-
-// The built-in profile of a platform: __unix, __linux=4.18, __glibc=2.28, __archspec=1=…; no __cuda.
-std::vector<VirtualPackage> baseline_profile(std::string_view platform);
-// A profile file: one virtual package per line, '#' comments. Errors: invalid with "PATH:LINE:".
-Result<std::vector<VirtualPackage>> parse_profile(std::string_view text, const std::string& path);
-
-struct SolveRequest {
+// What both requests say.
+struct SolveCommon {
   std::string platform;
+  bool offline = false;
+  std::string cache;  // absolute; what was fetched
+  std::chrono::seconds time_limit{600};
+};
+
+struct SolveRequest : SolveCommon {
   std::vector<Channel> channels;  // in order of priority
-  std::vector<std::string> specs;
+  std::vector<SpecLine> specs;
+  std::string path;  // of the spec, for messages
   std::vector<VirtualPackage> virtual_packages;
   std::string channel_priority = "flexible";  // as conda's default
-  bool offline = false;
+};
+
+struct PipRequest : SolveCommon {
+  std::vector<SpecLine> lines;
+  std::string path;                             // of the spec, for messages
+  std::string directory;                        // where relative paths in the lines start
+  std::string python;                           // version of the conda half's python
+  std::string glibc;                            // version of the nodes' C library
+  std::map<std::string, std::string> provided;  // distributions of the conda half: name → version
 };
 
 struct SolveAnswer {
-  std::string backend, version;          // "py-rattler", "0.28.0"
-  std::vector<LockedPackage> packages;   // manager conda
+  std::string backend, version;         // "py-rattler", "0.28.0"
+  std::vector<LockedPackage> packages;  // all of one manager, sorted by name
 };
 
 std::string format_solve_request(const SolveRequest& request);
+std::string format_pip_request(const PipRequest& request);
+
+// Errors: what the back end says went wrong (unsatisfiable, network, invalid with "PATH:LINE:", …); corrupt
+// where the text breaks the contract.
 Result<SolveAnswer> parse_solve_answer(std::string_view text, const SolveRequest& request);
+Result<SolveAnswer> parse_pip_answer(std::string_view text, const PipRequest& request);
+
+// The distributions that conda packages bring, by the names of the package index: those that depend on
+// python, under their own name or the one that it is known to have.
+std::map<std::string, std::string> provided_distributions(const std::vector<LockedPackage>& packages);
+
+// ---- running them
+
+struct SolverPrograms {
+  std::string python;   // of the private venv (setup.h)
+  std::string scripts;  // directory of solve_conda.py and solve_pip.py
+};
+
+// Each runs its back end and waits for it. Errors: those of parsing the answer; os, where the program cannot
+// be started or ends without an answer.
+Result<SolveAnswer> solve_conda(const SolverPrograms& programs, const Environment& environment,
+                                const SolveRequest& request);
+Result<SolveAnswer> solve_pip(const SolverPrograms& programs, const Environment& environment,
+                              const PipRequest& request);
 
 }  // namespace pinstep

@@ -60,3 +60,17 @@ def pinstep(tmp_path):
 def testdata():
     """The directory of packages, locks and specs; tests that use it are marked skips("no test data")."""
     return Path(os.environ["PINSTEP_TESTDATA"]).resolve()
+
+
+@pytest.fixture(scope="session")
+def solver():
+    """The directory of the solver, made when it is first needed and kept between runs: solver=DIR.
+
+    PINSTEP_WHEELS names a directory with its wheels where there is no network.
+    """
+    directory = TOP / "build/solver"
+    wheels = os.environ.get("PINSTEP_WHEELS")
+    done = subprocess.run([PINSTEP, "setup", f"--dir={directory}", *([f"--from={wheels}"] if wheels else [])],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return directory
