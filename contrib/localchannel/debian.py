@@ -61,7 +61,8 @@ def copy(package, tree, place):
             continue
         shutil.copy(path, target)
         if hashlib.md5(target.read_bytes()).hexdigest() != digests.get(str(path)):
-            raise Error(f"'{path}' is not what package '{package}' shipped\nhint: apt-get install --reinstall {package}")
+            raise Error(f"'{path}' is not what package '{package}' shipped\n"
+                        f"hint: apt-get install --reinstall {package}")
 
 
 def licence(package, tree):

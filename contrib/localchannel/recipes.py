@@ -38,9 +38,9 @@ def mend(file, *changes):
 
 # Modules for CPython's own tests, and what makes sense in Debian's prefix only: its settings, its additions to
 # distutils, the mark that apt manages this Python.
-NOT_OF_PYTHON = ("*/__pycache__/*", "test/*", "*/test/*", "*/tests/*", "lib-dynload/_test*", "lib-dynload/_ctypes_test*",
-                 "lib-dynload/_xx*", "lib-dynload/xx*", "sitecustomize.py", "EXTERNALLY-MANAGED",
-                 "_distutils_system_mod.py")
+NOT_OF_PYTHON = ("*/__pycache__/*", "test/*", "*/test/*", "*/tests/*", "lib-dynload/_test*",
+                 "lib-dynload/_ctypes_test*", "lib-dynload/_xx*", "lib-dynload/xx*", "sitecustomize.py",
+                 "EXTERNALLY-MANAGED", "_distutils_system_mod.py")
 
 SITE_OF_DEBIAN = '''\
             if is_virtual_environment:
@@ -303,11 +303,15 @@ RECIPES = {
     "pytorch": pytorch,
     "idna": _pure("idna", "python3-idna", "idna", "BSD-3-Clause"),
     "certifi": _pure("certifi", "python3-certifi", "certifi", "MPL-2.0"),
+    "chardet": _pure("chardet", "python3-chardet", "chardet", "LGPL-2.1-or-later",
+                     entry_points=("chardetect = chardet.cli.chardetect:main",)),
     "charset-normalizer": _pure("charset-normalizer", "python3-charset-normalizer", "charset_normalizer", "MIT",
                                 entry_points=("normalizer = charset_normalizer.cli.normalizer:cli_detect",)),
     "urllib3": _pure("urllib3", "python3-urllib3", "urllib3", "MIT", ("six",)),
+    # It takes chardet before charset-normalizer, and warns if it has only Debian's version of the latter.
     "requests": _pure("requests", "python3-requests", "requests", "Apache-2.0",
-                      ("certifi >=2017.4.17", "charset-normalizer >=2,<4", "idna >=2.5,<4", "urllib3 >=1.21.1,<1.27")),
+                      ("certifi >=2017.4.17", "chardet >=3.0.2,<6", "charset-normalizer >=2,<4", "idna >=2.5,<4",
+                       "urllib3 >=1.21.1,<1.27")),
     "pillow": pillow,
     "torchvision": torchvision,
     "setuptools": _wheel("setuptools", "python3-setuptools-whl", "MIT"),
@@ -317,9 +321,9 @@ RECIPES = {
     **{directory.name: _own(directory) for directory in sorted(OWN.glob("*-*"))},
 }
 
-DEBIAN_PACKAGES = ("libopenblas0-pthread", "libpython3.11-minimal", "libpython3.11-stdlib", "libtorch1.13",
-                   "python3-astunparse", "python3-certifi", "python3-charset-normalizer", "python3-distutils",
-                   "python3-idna", "python3-lib2to3", "python3-numpy", "python3-pil", "python3-pip-whl",
-                   "python3-requests", "python3-setuptools-whl", "python3-six", "python3-torch",
-                   "python3-torchvision", "python3-typing-extensions", "python3-urllib3", "python3-wheel",
-                   "python3.11-minimal", *MAKERS)
+DEBIAN_PACKAGES = (
+    "libopenblas0-pthread", "libpython3.11-minimal", "libpython3.11-stdlib", "libtorch1.13", "python3-astunparse",
+    "python3-certifi", "python3-chardet", "python3-charset-normalizer", "python3-distutils", "python3-idna",
+    "python3-lib2to3", "python3-numpy", "python3-pil", "python3-pip-whl", "python3-requests", "python3-setuptools-whl",
+    "python3-six", "python3-torch", "python3-torchvision", "python3-typing-extensions", "python3-urllib3",
+    "python3-wheel", "python3.11-minimal", *MAKERS)

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import zipfile
-from pathlib import Path
 
 SITE = "lib/python3.11/site-packages"
 

@@ -1,0 +1,169 @@
+"""A prefix made from the channel: programs run, and use nothing of the system but the libraries declared."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+IMPORTS = "bz2, ctypes, curses, lzma, numpy, PIL.Image, readline, requests, sqlite3, ssl, torch, torchvision, uuid"
+
+# Replaces what the packages came from by nothing, in a mount namespace of its own.
+HIDE = r"""
+for directory in /usr/lib/python3 /usr/lib/python3.* /usr/share/python3 /usr/local/lib/python3* \
+    /usr/lib/x86_64-linux-gnu/openblas-*; do
+    if [ -d "$directory" ]; then mount -t tmpfs -o mode=0755 none "$directory"; fi
+done
+for file in /usr/bin/python3.11 /usr/lib/x86_64-linux-gnu/libtorch* /usr/lib/x86_64-linux-gnu/libc10* \
+    /usr/lib/x86_64-linux-gnu/libshm* /usr/lib/x86_64-linux-gnu/libcaffe2* /usr/lib/x86_64-linux-gnu/libopenblas* \
+    /usr/lib/x86_64-linux-gnu/libblas* /usr/lib/x86_64-linux-gnu/liblapack*; do
+    if [ -f "$file" ]; then mount --bind /dev/null "$file"; fi
+done
+exec "$@"
+"""
+
+ALL_REDUCE = """
+import torch
+import torch.distributed as distributed
+
+distributed.init_process_group("gloo")
+value = torch.tensor([float(distributed.get_rank() + 1)])
+distributed.all_reduce(value)
+print(f"rank {distributed.get_rank()} of {distributed.get_world_size()} has {value.item()}\\n", end="", flush=True)
+"""
+
+
+def run(*command, cwd="/", **variables):
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True,
+                          env={"PYTHONDONTWRITEBYTECODE": "1", "HOME": "/nonexistent", **variables})
+
+
+def hidden(*command, **settings):
+    return run("unshare", "--mount", "sh", "-ec", HIDE, "hide", *command, PATH="/usr/sbin:/usr/bin:/sbin:/bin",
+               **settings)
+
+
+def output(done):
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def python(prefix, code, **variables):
+    return output(run(prefix / "bin/python", "-c", code, **variables))
+
+
+def soname(path):
+    dynamic = subprocess.run(["readelf", "-d", path], capture_output=True, text=True).stdout
+    found = re.search(r"Library soname: \[(.*)\]", dynamic)
+    return found[1] if found else os.path.basename(path)
+
+
+def is_elf(path):
+    with path.open("rb") as file:
+        return not path.is_symlink() and file.read(4) == b"\x7fELF"
+
+
+def declared(cache):
+    return {line for file in cache.glob("*/info/system-libraries") for line in file.read_text().splitlines()}
+
+
+def test_python_looks_for_packages_in_its_prefix_only(prefix):
+    library = f"{prefix}/lib/python3.11"
+    assert json.loads(python(prefix, "import json, sys; print(json.dumps(sys.path[1:]))")) == \
+        [f"{prefix}/lib/python311.zip", library, f"{library}/lib-dynload", f"{library}/site-packages"]
+    assert python(prefix, "import site; print(site.__file__, *site.getsitepackages())") == \
+        f"{library}/site.py {library}/site-packages\n"
+
+
+def test_a_sitecustomize_of_the_user_takes_nothing_away(prefix, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.mine = True\n")
+    assert python(prefix, "import six; print(mine)", PYTHONPATH=str(tmp_path)) == "True\n"
+
+
+def test_python_installs_into_its_prefix(prefix):
+    site = f"{prefix}/lib/python3.11/site-packages"
+    code = ("import sysconfig, warnings; warnings.simplefilter('ignore'); from distutils.sysconfig import "
+            "get_python_lib; print(sysconfig.get_path('purelib'), sysconfig.get_path('platlib'), get_python_lib(),"
+            "sysconfig.get_path('scripts'), sysconfig.get_config_var('LIBDIR'))")
+    assert python(prefix, code).split() == [site, site, site, f"{prefix}/bin", f"{prefix}/lib"]
+
+
+def test_a_venv_works_upon_it(prefix, tmp_path):
+    output(run(prefix / "bin/python", "-m", "venv", "--without-pip", tmp_path / "venv"))
+    shown = output(run(tmp_path / "venv/bin/python", "-c", "import site, sys; print(sys.base_prefix, *sys.path[1:])"))
+    assert shown.split()[0] == str(prefix)
+    assert shown.split()[-1] == f"{tmp_path}/venv/lib/python3.11/site-packages"
+
+
+@pytest.mark.parametrize("command, text", [
+    ("greet", "hello from greet 2.0 in {}\n"),
+    ("greet-loud", "HELLO FROM GREET 2.0 IN {}\n"),
+    ("greet-script", "hello from greet 2.0 in {}\n"),
+    ("show-prefix", "{0}\n{0}/bin:{0}/sbin:/usr/bin\n"),
+    ("prefix-text-python", "{0}\n{0}\n"),
+    ("prefix-text", "# Twice in a line, at its beginning and at its end.\npath = {0}/bin:{0}/sbin\n"
+                    "{0}/share/prefix-text\nroot = {0}\n"),
+])
+def test_programs_know_their_prefix(prefix, command, text):
+    assert output(run(prefix / "bin" / command, PATH="/usr/bin:/bin")) == text.format(prefix)
+
+
+def test_pip_knows_the_packages(prefix):
+    listed = output(run(prefix / "bin/pip", "list", "--format=freeze", "--disable-pip-version-check"))
+    assert {"torch==1.13.1", "torchvision==0.14.1", "numpy==1.24.2", "greet==2.0"} <= set(listed.split())
+    assert output(run(prefix / "bin/pip", "check", "--disable-pip-version-check")) == "No broken requirements found.\n"
+
+
+def test_no_link_leads_out_of_the_prefix(prefix):
+    links = [path for path in prefix.rglob("*") if path.is_symlink()]
+    assert links
+    for path in links:
+        assert path.resolve(strict=True).is_relative_to(prefix), path
+
+
+def test_activation_scripts_do_and_undo(prefix):
+    script = ("before=$(env | sort); for file in $CONDA_PREFIX/etc/conda/activate.d/*.sh; do . $file; done; "
+              "echo $ACTIVATION_DEMO $ACTIVATION_DEMO_HOME $LESS; activation-demo | wc -l; "
+              "for file in $CONDA_PREFIX/etc/conda/deactivate.d/*.sh; do . $file; done; "
+              "PATH=/usr/bin:/bin; [ \"$before\" = \"$(env | sort)\" ] || echo something is left")
+    home = f"{prefix}/share/activation-demo"
+    for less in ({}, {"LESS": "-S"}):
+        lines = output(run("sh", "-c", script, PATH="/usr/bin:/bin", CONDA_PREFIX=str(prefix), **less)).splitlines()
+        assert lines[0] == f"1 {home} -R"
+        assert len(lines) == 2, lines
+
+
+@pytest.mark.skips("no root")
+def test_torch_and_torchvision_run_with_the_system_s_hidden(prefix):
+    code = ("import torch, torchvision; model = torchvision.models.resnet18(); "
+            "print(torch.__version__, torchvision.__version__, *model(torch.zeros(1, 3, 64, 64)).shape)")
+    assert output(hidden(prefix / "bin/python", "-c", code)) == "1.13.1 0.14.1 1 1000\n"
+
+
+@pytest.mark.skips("no root")
+def test_a_process_maps_only_declared_libraries_of_the_system(prefix, cache):
+    code = (f"import {IMPORTS}\nnumpy.linalg.svd(numpy.eye(9)); torch.linalg.svd(torch.eye(9))\n"
+            "print(open('/proc/self/maps').read())")
+    mapped = {line.split(maxsplit=5)[5] for line in output(hidden(prefix / "bin/python", "-c", code)).splitlines()
+              if line.count("/") and ".so" in line}
+    inside = {path for path in mapped if path.startswith(f"{prefix}/")}
+    assert {"libopenblas.so.0", "libblas.so.3", "libtorch_cpu.so.1.13", "libc10.so.1.13"} <= \
+        {os.path.basename(path) for path in inside}
+    assert {soname(path) for path in mapped - inside} <= declared(cache)
+
+
+@pytest.mark.skips("no root")
+def test_torchrun_starts_two_processes(prefix, tmp_path):
+    (tmp_path / "program.py").write_text(ALL_REDUCE)
+    done = hidden(prefix / "bin/torchrun", "--standalone", "--nproc_per_node=2", "program.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0 of 2 has 3.0", "rank 1 of 2 has 3.0"]
+
+
+def test_declared_libraries_are_those_the_loader_finds(prefix, cache):
+    """ldd follows the same search paths as a running program. It has no arrow behind the loader itself."""
+    files = [path for path in prefix.rglob("*") if path.is_file() and is_elf(path)]
+    lines = [line.strip().partition(" => ") for line in output(run("ldd", *files, PATH="/usr/bin:/bin")).splitlines()]
+    found = {library for library, arrow, path in lines if arrow and not path.startswith(f"{prefix}/")}
+    assert found | {"ld-linux-x86-64.so.2"} == declared(cache)
