@@ -232,12 +232,15 @@ class Builder {
     add_notes(recording->notes);
     const std::string directory = records_directory(stage);
     if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return fail_errno(errno, "create", directory);
-    const Origin origin{job_.name, sha256_hex(job_.lock_text), job_.platform, std::time(nullptr)};
+    std::uint64_t bytes = 0;
+    for (const PlannedFile& file : plan.files) bytes += file.size + file.content.size();
+    const Origin origin{job_.name,        sha256_hex(job_.lock_text), job_.platform, std::time(nullptr),
+                        result_.packages, bytes};
     for (const auto& [path, text] :
          {std::pair{activation_path(stage), format_recording(id_, *recording)},
           std::pair{id_file(stage), id_ + "\n"}, std::pair{origin_file(stage), format_origin(origin)}})
       if (auto written = write_once(path, text); !written) return written;
-    const auto hash = tree_hash(stage, stage, threads_, known_digests(plan));
+    const auto hash = tree_hash(stage, result_.prefix, threads_, known_digests(plan));
     if (!hash) return tl::unexpected(hash.error());
     result_.tree_hash = *hash;
     if (auto written = write_once(tree_hash_file(stage), *hash + "\n"); !written) return written;

@@ -40,11 +40,12 @@ inline constexpr int kUsage = 2;
 
 // ---- options
 
-// Options and operands of a verb, in getopt_long's manner: "--name=value", "--name value", "--flag", and
-// "--" before operands.
+// Options and operands of a verb, in getopt_long's manner: "--name=value", "--name value", "--flag", "-f",
+// "-n value", and "--" before operands.
 struct OptionSpec {
   std::string_view name;  // "site"
   bool takes_value;
+  char letter = '\0';  // 'q' for "-q"
 };
 
 class Parsed {

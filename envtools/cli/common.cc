@@ -19,6 +19,8 @@ tl::unexpected<Error> unknown_option(std::string_view name, const std::vector<Op
               near ? "did you mean '--" + std::string(*near) + "'?" : "--help lists the options");
 }
 
+std::string shown(const OptionSpec& spec) { return "--" + std::string(spec.name); }
+
 }  // namespace
 
 bool Parsed::has(std::string_view name) const { return last(name).has_value(); }
@@ -50,22 +52,24 @@ Result<Parsed> parse(const Arguments& arguments, const std::vector<OptionSpec>& 
       parsed.operands.push_back(word);
       continue;
     }
-    const auto halves = split_once(word, '=');
+    const bool is_long = word.starts_with("--");
+    const auto halves = is_long ? split_once(word, '=') : std::nullopt;
     std::string_view name = halves ? halves->before : std::string_view(word);
-    name.remove_prefix(std::min(name.size(), name.starts_with("--") ? std::size_t{2} : std::size_t{1}));
-    const auto spec = std::find_if(specs.begin(), specs.end(),
-                                   [&](const OptionSpec& candidate) { return candidate.name == name; });
-    if (spec == specs.end() || !word.starts_with("--")) return unknown_option(name, specs);
+    name.remove_prefix(is_long ? 2 : 1);
+    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const OptionSpec& candidate) {
+      return is_long ? candidate.name == name : name.size() == 1 && candidate.letter == name[0];
+    });
+    if (spec == specs.end()) return unknown_option(name, specs);
     if (!spec->takes_value && halves)
-      return fail(ErrorKind::usage, "option '--" + std::string(name) + "' takes no value");
+      return fail(ErrorKind::usage, "option '" + shown(*spec) + "' takes no value");
     std::string value;
     if (spec->takes_value && halves)
       value = halves->after;
     else if (spec->takes_value && i + 1 < arguments.size())
       value = arguments[++i];
     else if (spec->takes_value)
-      return fail(ErrorKind::usage, "option '--" + std::string(name) + "' needs a value");
-    parsed.options.emplace_back(name, value);
+      return fail(ErrorKind::usage, "option '" + shown(*spec) + "' needs a value");
+    parsed.options.emplace_back(spec->name, value);
   }
   return parsed;
 }

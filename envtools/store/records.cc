@@ -21,6 +21,8 @@ std::string format_origin(const Origin& origin) {
   json["lock"] = origin.lock;
   json["platform"] = origin.platform;
   json["built"] = origin.built;
+  json["packages"] = origin.packages;
+  json["bytes"] = origin.bytes;
   return dump_json(json) + "\n";
 }
 
@@ -37,8 +39,13 @@ Origin read_origin(const std::string& prefix) {
   origin.name = text("name", "");
   origin.lock = text("lock", "-");
   origin.platform = text("platform", "");
-  const auto built = json->find("built");
-  if (built != json->end() && built->is_number_integer()) origin.built = built->get<std::int64_t>();
+  const auto number = [&](const char* key) {
+    const auto found = json->find(key);
+    return found != json->end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+  };
+  origin.built = static_cast<std::int64_t>(number("built"));
+  origin.packages = number("packages");
+  origin.bytes = number("bytes");
   return origin;
 }
 

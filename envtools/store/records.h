@@ -24,6 +24,8 @@ struct Origin {
   std::string lock = "-";  // sha256 of the lock's text, "-" if unknown
   std::string platform;
   std::int64_t built = 0;  // seconds since the epoch
+  std::uint64_t packages = 0;
+  std::uint64_t bytes = 0;  // of its files, shared with the cache or not
 
   bool operator==(const Origin&) const = default;
 };

@@ -126,6 +126,8 @@ Result<std::optional<Published>> read_published(const std::string& prefix, const
   published.name = origin.name;
   published.lock = origin.lock;
   published.built = origin.built;
+  published.packages = origin.packages;
+  published.bytes = origin.bytes;
   return std::optional<Published>(std::move(published));
 }
 

@@ -59,6 +59,8 @@ struct Published {
   std::string name;        // of the spec, may be empty
   std::string lock;        // digest of the lock's text, "-" if unknown
   std::int64_t built = 0;  // seconds since the epoch
+  std::uint64_t packages = 0;
+  std::uint64_t bytes = 0;  // of its files
 };
 // Errors: conflict (same first digits, another id), corrupt.
 Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,

@@ -30,7 +30,7 @@ mode_t mode_of(const std::string& path) {
 // A prefix as a build leaves it, as far as the store looks at it.
 void publish(const Store& store, const std::string& id, const std::string& name = "") {
   write_file(id_file(store.prefix(id)), id + "\n");
-  write_file(origin_file(store.prefix(id)), format_origin({name, "-", "linux-64", 17}));
+  write_file(origin_file(store.prefix(id)), format_origin({name, "-", "linux-64", 17, 3, 1000}));
 }
 
 struct Place {
@@ -120,6 +120,8 @@ TEST(Published, IsFoundInTheFirstStoreThatHasIt) {
   EXPECT_EQ((*found)->prefix, all[1].prefix(kId));
   EXPECT_EQ((*found)->name, "train");
   EXPECT_EQ((*found)->built, 17);
+  EXPECT_EQ((*found)->packages, 3u);
+  EXPECT_EQ((*found)->bytes, 1000u);
 }
 
 TEST(Published, UnderTheSameFirstDigitsButAnotherIdIsAConflict) {

@@ -1,0 +1,126 @@
+#include "envtools/cli/env.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/lock/lock.h"
+
+namespace pinstep::cli {
+namespace {
+
+constexpr std::size_t kTagLimit = 128;  // bytes of a tag's file
+constexpr std::size_t kLeastDigits = 4;
+
+bool is_path(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kEndings{".yml", ".yaml", ".lock", ".txt", ".toml"};
+  return text.find('/') != std::string_view::npos ||
+         std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return text.ends_with(ending); });
+}
+
+bool is_tag(std::string_view text) {
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !text.empty() && text.size() <= 64 && text[0] >= 'a' && text[0] <= 'z' &&
+         text.find_first_not_of(kCharacters) == std::string_view::npos;
+}
+
+bool is_digits(std::string_view text) {
+  return text.size() >= kLeastDigits && text.size() <= 64 &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Result<NamedEnv> at_path(const std::string& text, const std::string& directory) {
+  if (directory.empty() && !text.starts_with('/'))
+    return fail(ErrorKind::invalid, "'" + text + "' is relative, and the working directory was removed",
+                "give an absolute path");
+  NamedEnv env;
+  env.path = (std::filesystem::path(directory) / text).lexically_normal();
+  while (env.path.size() > 1 && env.path.ends_with('/')) env.path.pop_back();
+  struct stat info {};
+  if (::stat(env.path.c_str(), &info) != 0) return fail_errno(errno, "find", env.path);
+  if (S_ISDIR(info.st_mode)) {
+    env.kind = NamedEnv::Kind::prefix;
+    return env;
+  }
+  const auto file = read_file(env.path, kLockSizeLimit, Links::followed);
+  if (!file) return tl::unexpected(file.error());
+  switch (file_kind(file->text)) {
+    case FileKind::spec:
+      env.kind = NamedEnv::Kind::spec;
+      return env;
+    case FileKind::lock:
+      env.kind = NamedEnv::Kind::lock;
+      return env;
+    case FileKind::unknown:
+      break;
+  }
+  return fail(ErrorKind::invalid, "'" + env.path + "' is neither an environment file nor a lock",
+              "an environment file has 'dependencies:', a lock 'package:' or a line '@EXPLICIT'");
+}
+
+NamedEnv named(Published published) {
+  NamedEnv env;
+  env.kind = NamedEnv::Kind::id;
+  env.path = published.prefix;
+  env.published = std::move(published);
+  return env;
+}
+
+// The id that a tag stands for in the first store that has it.
+std::optional<std::string> tagged(const std::string& tag, const std::vector<Store>& stores) {
+  for (const Store& store : stores)
+    if (const auto file = read_file(store.tag(tag), kTagLimit)) return std::string(trim(file->text));
+  return std::nullopt;
+}
+
+Result<NamedEnv> with_id(const std::string& digits, const std::vector<Store>& stores, const Trust& trust) {
+  auto found = list_published(stores, trust, digits);
+  if (!found) return tl::unexpected(found.error());
+  // The same environment in several stores is one.
+  const auto other = std::find_if(found->begin(), found->end(),
+                                  [&](const Published& one) { return one.id != found->front().id; });
+  if (other != found->end())
+    return fail(ErrorKind::invalid, "'" + digits + "' begins the ids of several environments",
+                "'pinstep list' shows them; give more digits");
+  if (found->empty())
+    return fail(ErrorKind::not_found, "no environment has an id that begins with '" + digits + "'",
+                "'pinstep list' shows those that there are");
+  return named(std::move(found->front()));
+}
+
+}  // namespace
+
+Result<NamedEnv> find_env(const std::string& text, const std::string& directory,
+                          const std::vector<Store>& stores, const Trust& trust) {
+  if (text.empty()) return fail(ErrorKind::invalid, "the name of the environment is empty");
+  if (text == "none") return NamedEnv{};
+  if (is_path(text)) return at_path(text, directory);
+  if (is_tag(text))
+    if (const auto id = tagged(text, stores)) return with_id(*id, stores, trust);
+  if (is_digits(text)) return with_id(text, stores, trust);
+  return fail(ErrorKind::not_found, "there is no environment '" + text + "'",
+              "a file or directory here is named './" + text + "'");
+}
+
+Result<NamedEnv> find_env_upward(const std::string& directory) {
+  for (std::filesystem::path at = directory; !at.empty(); at = at.parent_path()) {
+    for (const char* name : {"environment.yml", "environment.yaml"}) {
+      const std::filesystem::path file = at / name;
+      if (std::error_code error; std::filesystem::is_regular_file(file, error)) {
+        NamedEnv env;
+        env.kind = NamedEnv::Kind::spec;
+        env.path = file;
+        return env;
+      }
+    }
+    if (at == at.root_path()) break;
+  }
+  return fail(ErrorKind::not_found, "there is no environment.yml in '" + directory + "' or above it",
+              "name an environment, or write one");
+}
+
+}  // namespace pinstep::cli

@@ -1,0 +1,106 @@
+#include "envtools/cli/environments.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/process.h"
+#include "envtools/base/text.h"
+#include "envtools/config/files.h"
+#include "envtools/hash/hash.h"
+#include "envtools/pin/pin.h"
+#include "envtools/store/records.h"
+#include "pinstep_config.h"
+
+namespace pinstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The environment that a spec's link points at, if this very lock's text made it: spares reading the lock.
+std::optional<std::string> kept_id(const std::string& spec_path, const std::string& lock_text) {
+  std::error_code error;
+  const std::string prefix = fs::read_symlink(kept_link(spec_path), error);
+  if (error || read_origin(prefix).lock != sha256_hex(lock_text)) return std::nullopt;
+  const auto id = read_file(id_file(prefix), 128);
+  return id && is_hex(trim(id->text), 64) ? std::optional<std::string>(trim(id->text)) : std::nullopt;
+}
+
+Result<std::string> id_of(const Place& place, const NamedEnv& env, const LockFile& lock_file) {
+  if (env.kind == NamedEnv::Kind::spec)
+    if (const auto id = kept_id(env.path, lock_file.text)) return *id;
+  const auto lock = parse_lock(lock_file.text, lock_file.path);
+  if (!lock) return tl::unexpected(lock.error());
+  return environment_id(*lock, own_platform(),
+                        {place.settings.compile, place.settings.link_scripts ? "allow" : "refuse"});
+}
+
+}  // namespace
+
+Result<Place> load_place(const World& world, const std::string& store) {
+  const auto settings = load_user_settings(world.environment, {});
+  if (!settings) return tl::unexpected(settings.error());
+  Place place;
+  place.settings = settings->settings;
+  place.trust = {::geteuid(), place.settings.trusted_uids};
+  Environment environment = world.environment;
+  if (!store.empty())
+    environment.set("PINSTEP_STORE", (fs::path(world.directory) / store).lexically_normal().string());
+  auto found = stores(environment, place.settings.store);
+  if (!found) return tl::unexpected(found.error());
+  place.stores = std::move(*found);
+  return place;
+}
+
+Result<NamedEnv> env_of(const World& world, const Place& place, const std::optional<std::string>& text) {
+  return text ? find_env(*text, world.directory, place.stores, place.trust) : find_env_upward(world.directory);
+}
+
+Result<LockFile> lock_file_of(const NamedEnv& env) {
+  const bool is_spec = env.kind == NamedEnv::Kind::spec;
+  LockFile lock{is_spec ? lock_path_of(env.path) : env.path, ""};
+  auto file = read_file(lock.path, kLockSizeLimit, Links::followed);
+  if (!file && is_spec && file.error().kind == ErrorKind::not_found)
+    return fail(ErrorKind::not_found, "'" + env.path + "' has no lock yet",
+                "'pinstep lock " + shell_quote(env.path) + "' makes it");
+  if (!file) return tl::unexpected(file.error());
+  lock.text = std::move(file->text);
+  return lock;
+}
+
+std::string kept_link(const std::string& spec_path) {
+  const fs::path path(spec_path);
+  return path.parent_path() / ".pinstep" / path.stem();
+}
+
+Result<Located> locate(const Place& place, const NamedEnv& env) {
+  switch (env.kind) {
+    case NamedEnv::Kind::none:
+      return fail(ErrorKind::invalid, "'none' is no environment");
+    case NamedEnv::Kind::prefix:
+      return Located{env.path, std::nullopt};
+    case NamedEnv::Kind::id:
+      return Located{env.path, env.published};
+    case NamedEnv::Kind::spec:
+    case NamedEnv::Kind::lock:
+      break;
+  }
+  const auto lock = lock_file_of(env);
+  if (!lock) return tl::unexpected(lock.error());
+  const auto id = id_of(place, env, *lock);
+  if (!id) return tl::unexpected(id.error());
+  const auto published = find_published(place.stores, *id, place.trust);
+  if (!published) return tl::unexpected(published.error());
+  if (!*published)
+    return fail(ErrorKind::not_found, "the environment of '" + env.path + "' is not built",
+                "'pinstep build " + shell_quote(env.path) + "' builds it");
+  return Located{(*published)->prefix, *published};
+}
+
+std::string private_program(const std::string& name) {
+  const std::string beside = own_program_directory() + "/../libexec/pinstep/" + name;
+  return ::access(beside.c_str(), X_OK) == 0 ? beside : std::string(PINSTEP_LIBEXECDIR) + "/" + name;
+}
+
+}  // namespace pinstep::cli

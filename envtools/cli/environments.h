@@ -1,0 +1,49 @@
+// What the verbs that work on environments share: where they look, and what ENV comes to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envtools/cli/cli.h"
+#include "envtools/cli/env.h"
+#include "envtools/config/settings.h"
+#include "envtools/lock/lock.h"
+#include "envtools/store/store.h"
+
+namespace pinstep::cli {
+
+struct Place {
+  Settings settings;
+  std::vector<Store> stores;
+  Trust trust;
+};
+
+// Settings and stores. `store`: of the command line, absolute or relative, or empty. Errors: invalid.
+Result<Place> load_place(const World& world, const std::string& store);
+
+// ENV, or without one what is found upward from the working directory.
+Result<NamedEnv> env_of(const World& world, const Place& place, const std::optional<std::string>& text);
+
+// The lock that belongs to a spec or lock file.
+struct LockFile {
+  std::string path;
+  std::string text;
+};
+// Errors: not_found with the command that makes it; those of read_file().
+Result<LockFile> lock_file_of(const NamedEnv& env);
+
+// `pinstep build` keeps this link beside the spec: <directory>/.pinstep/<stem> → prefix.
+std::string kept_link(const std::string& spec_path);
+
+// A prefix to run in. Errors: not_found where it is not built, with the command that builds it.
+struct Located {
+  std::string prefix;
+  std::optional<Published> published;  // nothing for a prefix outside the stores
+};
+Result<Located> locate(const Place& place, const NamedEnv& env);
+
+// A program that only pinstep calls: beside its own directory, else where it was installed.
+std::string private_program(const std::string& name);
+
+}  // namespace pinstep::cli
