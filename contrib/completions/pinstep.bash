@@ -27,10 +27,27 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup activate resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup build run list show activate resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--from:setup | *:--dir:setup | *:--download:setup) COMPREPLY=($(compgen -d -- "$word")) ;;
 	*:setup) _pinstep_offer '--from --dir --download --json --help' ;;
+	*:--store:*) COMPREPLY=($(compgen -d -- "$word")) ;;
+	*:--link-scripts:build) _pinstep_offer 'refuse allow' ;;
+	*:build)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--store --platform --link-scripts --no-compile --jobs --json --quiet --verbose --help'
+		fi ;;
+	*:run)
+		if [[ $option == run && $word == -* ]]; then
+			_pinstep_offer '--env --store --help'
+		elif [[ $option != -e && $option != --env ]]; then
+			COMPREPLY=($(compgen -c -- "$word"))
+		fi ;;
+	*:list) _pinstep_offer '--store --json --help' ;;
+	*:show)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--store --json --help'
+		fi ;;
 	*:activate) _pinstep_offer '--json --help' ;;
 	*:resolve)
 		if [[ $word == -* ]]; then

@@ -31,8 +31,12 @@ struct Verb {
 };
 
 extern const Verb kActivate;
+extern const Verb kBuild;
+extern const Verb kList;
 extern const Verb kResolve;
+extern const Verb kRun;
 extern const Verb kSetup;
+extern const Verb kShow;
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;

@@ -12,7 +12,7 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 3> kVerbs{&kSetup, &kActivate, &kResolve};
+constexpr std::array<const Verb*, 7> kVerbs{&kSetup, &kBuild, &kRun, &kList, &kShow, &kActivate, &kResolve};
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb* verb : kVerbs)
