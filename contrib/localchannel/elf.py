@@ -107,7 +107,7 @@ def file_offset(content, address):
 @functools.cache
 def _system():
     """{soname: path} of the dynamic loader's cache."""
-    listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     found = {}
     for line in listing.splitlines()[1:]:
         name, _, path = line.strip().partition(" => ")

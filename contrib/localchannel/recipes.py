@@ -36,11 +36,11 @@ def mend(file, *changes):
 
 # ---- The interpreter
 
-# Modules for CPython's own tests, and what makes sense in Debian's prefix only: its settings, its additions to
-# distutils, the mark that apt manages this Python.
+# Modules for CPython's own tests, and what makes sense in Debian's prefix only: its settings, the mark that apt
+# manages this Python.
 NOT_OF_PYTHON = ("*/__pycache__/*", "test/*", "*/test/*", "*/tests/*", "lib-dynload/_test*",
                  "lib-dynload/_ctypes_test*", "lib-dynload/_xx*", "lib-dynload/xx*", "sitecustomize.py",
-                 "EXTERNALLY-MANAGED", "_distutils_system_mod.py")
+                 "EXTERNALLY-MANAGED")
 
 SITE_OF_DEBIAN = '''\
             if is_virtual_environment:
@@ -130,11 +130,10 @@ def python(tree, versions):
          ("        if deb_build in ('deb', 'deb_system'):\n            prefix_scheme = 'deb_system'\n"
           "        else:\n            prefix_scheme = 'posix_local'\n", "        prefix_scheme = deb_build\n"),
          ("        # default to /usr for package builds, /usr/local otherwise\n", ""))
-    mend(library / "distutils/sysconfig.py",
-         ("        elif is_default_prefix and not is_virtual_environment():\n"
-          '            return os.path.join(prefix, "lib", "python3", "dist-packages")\n', ""))
-    mend(library / "distutils/command/install.py",
-         ('self.select_scheme("unix_local")', 'self.select_scheme("unix_prefix")'))
+    # distutils, that of setuptools too, asks this before it installs into dist-packages or /usr/local.
+    for file in ("distutils/sysconfig.py", "_distutils_system_mod.py"):
+        mend(library / file, ('    return sys.base_prefix != sys.prefix or hasattr(sys, "real_prefix")\n',
+                              "    return True     # as in one: all is in the prefix\n"))
     _mend_configuration(library / "_sysconfigdata__x86_64-linux-gnu.py")
     readme = tree / SITE / "README.txt"
     readme.parent.mkdir()
@@ -214,13 +213,17 @@ def pytorch(tree, versions):
     # Iterating over a flag enumeration leaves out zero since Python 3.11, so that torchrun's default got lost.
     mend(tree / SITE / "torch/distributed/elastic/multiprocessing/api.py",
          (STD_OF_TORCH, "            return Std(int(v))\n"))
+    # A default that can be changed is an error for a dataclass since 3.11: without this no import of torch's FSDP.
+    mend(tree / SITE / "torch/distributed/_shard/sharded_tensor/metadata.py",
+         ("field(default=TensorProperties())", "field(default_factory=TensorProperties)"))
     mend(tree / SITE / "torch/version.py", ("'1.13.0a0'", repr(version)))
     run = "torchrun = torch.distributed.run:main"
     _script(tree, run)
     _metadata(tree, "torch", version, ["typing-extensions"], [run])
     return Package("pytorch", version, "cpu_py311_0", "PyTorch for CPUs with its libraries, OpenBLAS below",
                    "BSD-3-Clause", debian=("python3-torch", "libtorch1.13"),
-                   depends=("astunparse", "libopenblas", "numpy >=1.24,<2", PYTHON, "six", "typing_extensions"))
+                   depends=("astunparse", "libopenblas", "numpy >=1.24,<2", PYTHON, "pyyaml", "six",
+                            "typing_extensions"))
 
 
 def torchvision(tree, versions):
@@ -247,6 +250,12 @@ def pillow(tree, versions):
     debian.copy("python3-pil", tree, _not_compiled(r"(PIL|Pillow)"))
     return Package("pillow", debian.upstream(versions["python3-pil"]), "py311_0", "images in Python", "HPND",
                    debian=("python3-pil",), depends=(PYTHON,))
+
+
+def pyyaml(tree, versions):
+    debian.copy("python3-yaml", tree, _not_compiled(r"(_?yaml|PyYAML)"))
+    return Package("pyyaml", debian.upstream(versions["python3-yaml"]), "py311_0", "YAML in Python", "MIT",
+                   debian=("python3-yaml",), depends=(PYTHON,))
 
 
 def _pure(name, source, modules, license, depends=(), entry_points=()):
@@ -284,9 +293,8 @@ def _own(directory):
             (tree / name).mkdir(parents=True)
         for target, arguments in facts.pop("compile", {}).items():
             (tree / target).parent.mkdir(parents=True, exist_ok=True)
-            # Without optimisation, or strlen() of a prefix would be a constant in the code. The system's own
-            # compiler: whatever else is called gcc in somebody's PATH would give other bytes.
-            subprocess.run(["/usr/bin/gcc", f'-DPREFIX="{PLACEHOLDER}"', "-O0", "-fno-builtin",
+            # Without optimisation, or strlen() of a prefix would be a constant in the code.
+            subprocess.run(["gcc", f'-DPREFIX="{PLACEHOLDER}"', "-O0", "-fno-builtin",
                             "-Wl,--build-id=none", "-o", tree / target, *arguments], cwd=directory, check=True)
         return Package(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
     return recipe
@@ -300,6 +308,7 @@ RECIPES = {
     "typing_extensions": _pure("typing_extensions", "python3-typing-extensions", "typing_extensions", "PSF-2.0"),
     "six": _pure("six", "python3-six", "six", "MIT"),
     "astunparse": _pure("astunparse", "python3-astunparse", "astunparse", "BSD-3-Clause", ("six >=1.6.1,<2",)),
+    "pyyaml": pyyaml,
     "pytorch": pytorch,
     "idna": _pure("idna", "python3-idna", "idna", "BSD-3-Clause"),
     "certifi": _pure("certifi", "python3-certifi", "certifi", "MPL-2.0"),
@@ -326,4 +335,4 @@ DEBIAN_PACKAGES = (
     "python3-certifi", "python3-chardet", "python3-charset-normalizer", "python3-distutils", "python3-idna",
     "python3-lib2to3", "python3-numpy", "python3-pil", "python3-pip-whl", "python3-requests", "python3-setuptools-whl",
     "python3-six", "python3-torch", "python3-torchvision", "python3-typing-extensions", "python3-urllib3",
-    "python3-wheel", "python3.11-minimal", *MAKERS)
+    "python3-wheel", "python3-yaml", "python3.11-minimal", *MAKERS)

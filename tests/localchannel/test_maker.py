@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
+import pytest
 from channel import MAKER
 
 SMALL = ["--only=python", "--only=greet-1.0", "--only=show-prefix-1.0", "--only=prefix-text-1.0",
@@ -14,7 +16,7 @@ SMALL = ["--only=python", "--only=greet-1.0", "--only=show-prefix-1.0", "--only=
 
 def make(output, *options, **variables):
     return subprocess.run([MAKER, "--output", output, *options], capture_output=True, text=True,
-                          env={"PATH": "/usr/bin:/bin", **variables})
+                          env=variables)
 
 
 def contents(directory):
@@ -23,9 +25,12 @@ def contents(directory):
 
 def test_two_runs_give_the_same_bytes(tmp_path, channel):
     assert make(tmp_path / "one", *SMALL).returncode == 0
+    for tool in ("gcc", "ld", "zstd", "patchelf"):
+        (tmp_path / tool).symlink_to("/bin/false")
     before = os.umask(0o077)
     try:
-        assert make(tmp_path / "another/place", *SMALL, TZ="Asia/Tokyo", LC_ALL="C.UTF-8").returncode == 0
+        assert make(tmp_path / "another/place", *SMALL, TZ="Asia/Tokyo", ZSTD_CLEVEL="19", CPATH="/",
+                    PATH=f"{tmp_path}:/usr/bin:/bin").returncode == 0
     finally:
         os.umask(before)
     one = contents(tmp_path / "one")
@@ -53,6 +58,42 @@ def test_another_version_of_a_package_makes_it_anew(tmp_path):
     assert again.stdout.startswith(f"{tmp_path}/channel: 1 packages")
     assert json.loads(stamp.read_text()) != facts
     assert sorted(path.name for path in tmp_path.iterdir()) == ["channel", "channel.lock"]
+
+
+def make_with(tmp_path, file, over, *options):
+    """make() with `file` in the place of another."""
+    return subprocess.run(["unshare", "--mount", "sh", "-ec", 'mount --bind "$1" "$2"; shift 2; exec "$@"', "sh",
+                           file, over, MAKER, "--output", tmp_path / "channel", *options],
+                          capture_output=True, text=True)
+
+
+@pytest.mark.skips("no root")
+def test_a_file_that_was_changed_is_not_taken(tmp_path):
+    changed, path = tmp_path / "six.py", "/usr/lib/python3/dist-packages/six.py"
+    changed.write_text("changed = True\n")
+    refused = make_with(tmp_path, changed, path, "--only=six")
+    assert (refused.returncode, refused.stderr) == \
+        (1, f"make-channel: '{path}' is not what package 'python3-six' shipped\n"
+            "hint: apt-get install --reinstall python3-six\n")
+    assert not (tmp_path / "channel").exists()
+
+
+@pytest.mark.skips("no root")
+def test_a_package_that_is_absent_is_named(tmp_path):
+    packages = Path("/var/lib/dpkg/status").read_text().split("\n\n")
+    status = tmp_path / "status"
+    status.write_text("\n\n".join(text for text in packages if not text.startswith("Package: zstd\n")))
+    refused = make_with(tmp_path, status, "/var/lib/dpkg/status")
+    assert (refused.returncode, refused.stderr) == \
+        (1, "make-channel: not installed: zstd\nhint: apt-get install --no-install-recommends zstd\n")
+
+
+@pytest.mark.skips("no root")
+def test_it_needs_no_privileges(tmp_path):
+    """As root without any of root's capabilities, so that this checkout may be anywhere."""
+    made = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", MAKER, "--output",
+                           tmp_path / "channel", "--only=show-prefix-1.0"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
 
 
 def test_a_directory_of_others_is_left_alone(tmp_path):

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from unpack import install
 
 IMPORTS = "bz2, ctypes, curses, lzma, numpy, PIL.Image, readline, requests, sqlite3, ssl, torch, torchvision, uuid"
 
@@ -89,6 +90,21 @@ def test_python_installs_into_its_prefix(prefix):
     assert python(prefix, code).split() == [site, site, site, f"{prefix}/bin", f"{prefix}/lib"]
 
 
+def test_setuptools_builds_and_pip_installs(channel, cache, tmp_path):
+    prefix = tmp_path / "prefix"
+    install(channel, prefix, cache, "pip")
+    (tmp_path / "source/hello").mkdir(parents=True)
+    (tmp_path / "source/hello/__init__.py").write_text("def main():\n    print(__file__)\n")
+    (tmp_path / "source/setup.py").write_text(
+        "from setuptools import setup\n"
+        "setup(name='hello', version='1', packages=['hello'],\n"
+        "      entry_points={'console_scripts': ['hello = hello:main']})\n")
+    done = run(prefix / "bin/pip", "install", "--no-index", "--no-build-isolation", "--disable-pip-version-check",
+               tmp_path / "source", PATH="/usr/bin:/bin")
+    assert done.returncode == 0, done
+    assert output(run(prefix / "bin/hello")) == f"{prefix}/lib/python3.11/site-packages/hello/__init__.py\n"
+
+
 def test_a_venv_works_upon_it(prefix, tmp_path):
     output(run(prefix / "bin/python", "-m", "venv", "--without-pip", tmp_path / "venv"))
     shown = output(run(tmp_path / "venv/bin/python", "-c", "import site, sys; print(sys.base_prefix, *sys.path[1:])"))
@@ -136,7 +152,7 @@ def test_activation_scripts_do_and_undo(prefix):
 
 @pytest.mark.skips("no root")
 def test_torch_and_torchvision_run_with_the_system_s_hidden(prefix):
-    code = ("import torch, torchvision; model = torchvision.models.resnet18(); "
+    code = ("import torch, torch.distributed.fsdp, torchgen.gen, torchvision; model = torchvision.models.resnet18(); "
             "print(torch.__version__, torchvision.__version__, *model(torch.zeros(1, 3, 64, 64)).shape)")
     assert output(hidden(prefix / "bin/python", "-c", code)) == "1.13.1 0.14.1 1 1000\n"
 
