@@ -29,7 +29,7 @@ void remove_tokens(std::string& url, std::size_t path) {
 std::string without_credentials(std::string_view text) {
   std::string url(text);
   const std::size_t scheme = url.find("://");
-  if (scheme == std::string::npos) return url;
+  if (scheme == std::string::npos || url.starts_with("file:")) return url;
   const std::size_t authority = scheme + 3;
   std::size_t path = std::min(url.find_first_of("/?#", authority), url.size());
   const std::string_view before(url.data() + authority, path - authority);

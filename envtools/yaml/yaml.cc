@@ -27,6 +27,8 @@ std::size_t node_count(const YamlNode& node) {
 // which parse_yaml() catches.
 class TreeBuilder : public YAML::EventHandler {
  public:
+  explicit TreeBuilder(std::string_view text) : text_(text) {}
+
   YamlNode take_root() { return std::move(root_); }
 
  private:
@@ -41,7 +43,20 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(node_at(mark, YamlNode::Kind::null), anchor, mark);
+    YamlNode node = node_at(mark, YamlNode::Kind::null);
+    node.line -= lines_since_content(mark);
+    add(std::move(node), anchor, mark);
+  }
+
+  // A value that is not there is reported at what comes after it, which may be many lines later.
+  int lines_since_content(const YAML::Mark& mark) const {
+    const auto at = std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size());
+    if (std::string_view("~nN").find(text_.substr(at, 1)) != std::string_view::npos && at < text_.size())
+      return 0;
+    const std::size_t last = text_.substr(0, at).find_last_not_of(" \t\r\n");
+    if (last == std::string_view::npos) return 0;
+    return static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(last),
+                                       text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -129,6 +144,7 @@ class TreeBuilder : public YAML::EventHandler {
         mark, "the key '" + twice[1]->text + "' stands in line " + std::to_string(twice[0]->line) + " already");
   }
 
+  std::string_view text_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, YamlNode> anchored_;
   std::size_t copied_ = 0;
@@ -169,9 +185,9 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& path) {
   std::istringstream stream(*decoded);
   try {
     YAML::Parser parser(stream);
-    TreeBuilder builder;
+    TreeBuilder builder(*decoded);
     if (!parser.HandleNextDocument(builder)) return YamlNode{};
-    TreeBuilder second;
+    TreeBuilder second(*decoded);
     if (parser.HandleNextDocument(second))
       return fail(ErrorKind::invalid, location(path, second.take_root().line) + "a second document begins");
     return builder.take_root();
