@@ -92,6 +92,7 @@ PlannedFile planned(const CondaSource& source, std::size_t index, std::string pa
   if (entry.type == PackagePath::Type::symlink) {
     file.kind = Kind::symlink;
     file.content = facts.link_text;
+    file.time = source.info.timestamp + 1;  // in the cache it is the time of unpacking
     return file;
   }
   file.source = source.directory + "/" + entry.path;

@@ -157,8 +157,8 @@ std::string entry_point_script(std::string_view python, const EntryPoint& entry)
          "\n"
          "\n"
          "if __name__ == '__main__':\n"
-         "    sys.argv[0] = re.sub(r'(-script\\.pyw?|\\.exe)?$', '', sys.argv[0])\n"
-         "    sys.exit(" +
+         "\tsys.argv[0] = re.sub(r'(-script\\.pyw?|\\.exe)?$', '', sys.argv[0])\n"
+         "\tsys.exit(" +
          entry.function + "())\n";
 }
 
