@@ -112,7 +112,8 @@ class Download {
         if (const auto emptied = part.restart(); !emptied) own_ = emptied.error();
     }
     Verdict verdict = judge(end.server, shown);
-    if (verdict.next == Verdict::Next::complete && file_.size != 0 && part.size() < file_.size)
+    if (verdict.next == Verdict::Next::complete && !end.server.has_length && file_.size != 0 &&
+        part.size() < file_.size)
       return {Verdict::Next::try_again,
               {},
               false,

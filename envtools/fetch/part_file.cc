@@ -13,12 +13,14 @@ namespace pinstep {
 namespace {
 
 constexpr std::string_view kPart = ".part";
+constexpr std::string_view kAnotherFile =
+    "the server or a proxy on the way gives another file than the lock names";
 constexpr std::time_t kLeftAlone = 24 * 3600;  // seconds without a byte after which nobody is at it
 
 tl::unexpected<Error> wrong_digest(const FetchFile& file, const char* name, const std::string& is,
                                    const std::string& wanted) {
   return fail(ErrorKind::corrupt, "'" + file.path + "' was fetched with " + name + " " + is + ", not " + wanted,
-              "the server or a proxy on the way gives another file than the lock names");
+              std::string(kAnotherFile));
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ Result<void> PartFile::append(std::string_view bytes) {
     return fail(
         ErrorKind::corrupt,
         "'" + file_->path + "' is longer than the " + std::to_string(file_->size) + " bytes it should have",
-        "the server or a proxy on the way gives another file than the lock names");
+        std::string(kAnotherFile));
   sha256_.update(bytes);
   if (md5_) md5_->update(bytes);
   size_ += bytes.size();
@@ -85,6 +87,11 @@ Result<void> PartFile::restart() {
 }
 
 Result<std::string> PartFile::publish() {
+  if (file_->size != 0 && size_ != file_->size)
+    return fail(ErrorKind::corrupt,
+                "'" + file_->path + "' was fetched with " + std::to_string(size_) + " bytes, not " +
+                    std::to_string(file_->size),
+                std::string(kAnotherFile));
   std::string sha256 = sha256_.hex();
   if (!file_->sha256.empty() && sha256 != file_->sha256)
     return wrong_digest(*file_, "sha256", sha256, file_->sha256);

@@ -106,6 +106,9 @@ Transfer::End Transfer::try_once(const std::string& url, PartFile& part, const s
   curl_off_t retry_after = 0;
   if (curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after) == CURLE_OK)
     end.server.retry_after = static_cast<long>(retry_after);
+  curl_off_t length = -1;
+  end.server.has_length =
+      curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) != CURLE_OK || length >= 0;
   end.server.detail = detail;
   end.own = std::move(receiver.own);
   end.stopped = receiver.stopped;

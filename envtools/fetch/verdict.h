@@ -15,6 +15,7 @@ struct TryEnd {
   std::string detail;      // libcurl's words
   long retry_after = 0;    // seconds that the server asks for; 0: it does not
   bool continued = false;  // only the rest of the file was asked for
+  bool has_length = true;  // it was said how many bytes would come; libcurl then knows when some are missing
 };
 
 struct Verdict {

@@ -204,6 +204,15 @@ def test_a_content_that_is_too_long_is_cut_short(server, fetch, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("check", [{}, {"sha256": ""}], ids=["digest", "size alone"])
+def test_a_content_that_is_too_short_is_not_shown(server, fetch, tmp_path, check):
+    server.content["/x"] = b"something else"
+    outcome = fetch({"url": f"{server.url}/x", **check})
+    assert outcome.rc == 1 and outcome.failed[0]["kind"] == "corrupt", outcome
+    assert "was fetched with 14 bytes, not 3000000" in outcome.failed[0]["cause"], outcome
+    assert os.listdir(tmp_path) == [] and len(server.requests) == 1
+
+
 def test_a_file_without_digest_is_fetched_and_its_digest_told(server, fetch):
     outcome = fetch({"url": f"{server.url}/x", "sha256": "", "size": 0})
     assert outcome.rc == 0 and outcome.done[0]["sha256"] == DIGEST, outcome
