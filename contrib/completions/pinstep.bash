@@ -27,10 +27,14 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup build run list show activate resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock build run list show activate resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--from:setup | *:--dir:setup | *:--download:setup) COMPREPLY=($(compgen -d -- "$word")) ;;
 	*:setup) _pinstep_offer '--from --dir --download --json --help' ;;
+	*:lock)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--platform --profile --virtual-package --output --check --update --offline --json --help'
+		fi ;;
 	*:--store:*) COMPREPLY=($(compgen -d -- "$word")) ;;
 	*:--link-scripts:build) _pinstep_offer 'refuse allow' ;;
 	*:build)

@@ -131,4 +131,39 @@ std::vector<std::string_view> list_elements(std::string_view list) {
   return split(list, ':');
 }
 
+Result<std::string> expand_variables(std::string_view text, const Environment& environment) {
+  std::string result;
+  const auto append = [&](std::string_view name) -> Result<void> {
+    const auto value = environment.get(name);
+    if (!value || value->empty())
+      return fail(ErrorKind::invalid,
+                  "'" + printable(text) + "' needs the variable '" + printable(name) + "', which is not set");
+    result += *value;
+    return {};
+  };
+  std::string_view rest = text;
+  if (rest == "~" || rest.starts_with("~/")) {
+    if (const auto done = append("HOME"); !done) return tl::unexpected(done.error());
+    rest.remove_prefix(1);
+  }
+  while (!rest.empty()) {
+    const std::size_t dollar = std::min(rest.find('$'), rest.size());
+    result += rest.substr(0, dollar);
+    rest.remove_prefix(dollar);
+    if (rest.empty()) break;
+    const bool braces = rest.starts_with("${");
+    rest.remove_prefix(braces ? 2 : 1);
+    const auto name_end = std::find_if(rest.begin(), rest.end(), [](char c) {
+      return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+    });
+    const std::string_view name = rest.substr(0, static_cast<std::size_t>(name_end - rest.begin()));
+    rest.remove_prefix(name.size());
+    if (name.empty() || (braces && !rest.starts_with('}')))
+      return fail(ErrorKind::invalid, "'" + printable(text) + "' has a '$' that no variable follows");
+    if (braces) rest.remove_prefix(1);
+    if (const auto done = append(name); !done) return tl::unexpected(done.error());
+  }
+  return result;
+}
+
 }  // namespace pinstep

@@ -79,4 +79,8 @@ std::vector<Edit> diff(const Environment& before, const Environment& after);
 // Elements of a ':' list; an unset or empty variable has none.
 std::vector<std::string_view> list_elements(std::string_view list);
 
+// The text with a leading `~/`, and $NAME and ${NAME} anywhere, replaced by what the variables say.
+// Errors: invalid (a variable that is not set or empty, a '$' without a name).
+Result<std::string> expand_variables(std::string_view text, const Environment& environment);
+
 }  // namespace pinstep

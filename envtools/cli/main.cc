@@ -12,7 +12,8 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 7> kVerbs{&kSetup, &kBuild, &kRun, &kList, &kShow, &kActivate, &kResolve};
+constexpr std::array<const Verb*, 8> kVerbs{&kSetup, &kLock, &kBuild,    &kRun,
+                                            &kList,  &kShow, &kActivate, &kResolve};
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb* verb : kVerbs)

@@ -1,0 +1,75 @@
+#include "envtools/cli/locking.h"
+
+#include <cstdio>
+
+#include "envtools/base/fd.h"
+#include "envtools/solver/setup.h"
+
+namespace pinstep::cli {
+namespace {
+
+Result<std::string> cache_directory(const Environment& environment) {
+  if (const auto cache = environment.get("XDG_CACHE_HOME"); cache && cache->starts_with('/'))
+    return std::string(*cache) + "/pinstep";
+  const auto home = environment.get("HOME");
+  if (!home || !home->starts_with('/'))
+    return fail(ErrorKind::not_found, "there is no home directory to keep the channels' indexes in",
+                "set HOME or XDG_CACHE_HOME");
+  return std::string(*home) + "/.cache/pinstep";
+}
+
+}  // namespace
+
+Result<std::vector<VirtualPackage>> load_profile(const std::string& path) {
+  const auto file = read_file(path, kProfileSizeLimit, Links::followed);
+  if (!file) return tl::unexpected(file.error());
+  return parse_profile(file->text, path);
+}
+
+Result<LockOptions> lock_options(const World& world, const Settings& settings, Progress& progress) {
+  LockOptions options;
+  options.environment = world.environment;
+  options.progress = [&progress](const std::string& text) { progress.show(text); };
+  auto channels = load_channel_config(world.environment, settings.channels);
+  if (!channels) return tl::unexpected(channels.error());
+  options.channels = std::move(*channels);
+  auto cache = cache_directory(world.environment);
+  if (!cache) return tl::unexpected(cache.error());
+  options.cache = std::move(*cache);
+  if (settings.profile.empty()) return options;
+  const auto path = expand_variables(settings.profile, world.environment);
+  if (!path) return tl::unexpected(path.error());
+  auto profile = load_profile(*path);
+  if (!profile) return tl::unexpected(profile.error());
+  options.usual_profile = std::move(*profile);
+  return options;
+}
+
+Result<void> add_solver(LockOptions& options, const Settings& settings, Progress& progress) {
+  const auto configured = expand_variables(settings.solver, options.environment);
+  if (!configured) return tl::unexpected(configured.error());
+  const SolverPlaces places{*configured, private_file("solver")};
+  auto programs = find_solver_programs(options.environment, places);
+  const bool may_set_up = programs || (settings.setup == Settings::Setup::automatic && progress.on_terminal() &&
+                                       programs.error().kind == ErrorKind::not_found);
+  if (!programs && !may_set_up) return tl::unexpected(programs.error());
+  if (!programs) {
+    SetupRequest request;
+    const auto directory = default_solver_directory(options.environment);
+    if (!directory) return tl::unexpected(directory.error());
+    request.directory = *directory;
+    request.requirements = places.scripts + "/requirements.txt";
+    request.progress = options.progress;
+    std::fprintf(stderr,
+                 "pinstep: installing the solver, py-rattler and uv, in %s (once; setup=never forbids it)\n",
+                 directory->c_str());
+    const auto done = set_up_solver(options.environment, request);
+    progress.clear();
+    if (!done) return tl::unexpected(done.error());
+    programs = SolverPrograms{done->python, places.scripts};
+  }
+  options.programs = std::move(*programs);
+  return {};
+}
+
+}  // namespace pinstep::cli

@@ -1,0 +1,23 @@
+// What every verb that may have to solve needs: channels, profile, cache and solver out of settings and
+// environment.
+#pragma once
+
+#include "envtools/cli/cli.h"
+#include "envtools/cli/progress.h"
+#include "envtools/config/settings.h"
+#include "envtools/solver/make_lock.h"
+
+namespace pinstep::cli {
+
+// LockOptions without what a command line adds, and without a solver. `progress` must outlive the result.
+Result<LockOptions> lock_options(const World& world, const Settings& settings, Progress& progress);
+
+// Puts the solver's programs into the options. On a terminal a missing solver is set up, with one line that
+// says so, unless the setting `setup` forbids it. Errors: not_found, with the command that makes it, and those
+// of setting up.
+Result<void> add_solver(LockOptions& options, const Settings& settings, Progress& progress);
+
+// A profile file. Errors: those of read_file() and parse_profile().
+Result<std::vector<VirtualPackage>> load_profile(const std::string& path);
+
+}  // namespace pinstep::cli

@@ -1,0 +1,228 @@
+// pinstep lock: from a spec to the lock beside it.
+#include <chrono>
+#include <cstdio>
+
+#include "envtools/base/text.h"
+#include "envtools/cli/cli.h"
+#include "envtools/cli/env.h"
+#include "envtools/cli/locking.h"
+#include "envtools/cli/progress.h"
+#include "envtools/config/files.h"
+#include "envtools/json/json.h"
+
+namespace pinstep::cli {
+namespace {
+
+constexpr std::string_view kLockUsage =
+    R"(usage: pinstep lock [--platform=P]... [--profile=FILE] [--virtual-package=V]...
+                    [--output=FILE] [--check | --update] [--offline] [--json] [SPEC]
+
+Solves a spec and writes every package's URL and sha256 beside it: environment.yml
+gets environment-lock.yml. A lock that fits its spec is left as it is.
+
+  SPEC            the environment.yml; without it the nearest upward from here
+
+  --platform=P    lock for this platform, such as linux-aarch64; may be repeated
+  --profile=FILE  virtual packages that the nodes offer, one a line
+  --virtual-package=V  one of them, such as __cuda=12.4; may be repeated
+  --output=FILE   write the lock there
+  --check         write nothing; exit status 1 if the lock does not fit, with why
+  --update        solve although the lock fits
+  --offline       use only what the caches have
+  --json          print an object
+
+Platforms and profile stay those of the lock there is, unless given.
+
+Exit status: 0 the lock fits now, 1 it does not or cannot be made, 2 wrong usage.
+)";
+
+Result<std::string> spec_path(const World& world, const Parsed& parsed) {
+  if (parsed.operands.size() > 1)
+    return fail(ErrorKind::usage, "lock takes one spec", "pinstep lock --help");
+  if (!parsed.operands.empty()) return absolute(parsed.operands[0], world.directory);
+  const auto found = find_env_upward(world.directory);
+  if (!found) return tl::unexpected(found.error());
+  return found->path;
+}
+
+Result<void> add_asked(LockOptions& options, const World& world, const Parsed& parsed) {
+  options.platforms = parsed.all("platform");
+  options.offline = parsed.has("offline");
+  for (const std::string& text : parsed.all("virtual-package")) {
+    const auto package = parse_virtual_package(text);
+    if (!package) return tl::unexpected(package.error());
+    options.virtual_packages.push_back(*package);
+  }
+  if (const auto file = parsed.last("profile")) {
+    auto profile = load_profile(absolute(*file, world.directory));
+    if (!profile) return tl::unexpected(profile.error());
+    options.profile = std::move(*profile);
+  }
+  return {};
+}
+
+// What is told at the end.
+struct Outcome {
+  std::string path;   // of the lock
+  const char* state;  // "made", "updated", "fits", "changed", "none"
+  const Lock* lock = nullptr;
+  double seconds = 0;
+  std::vector<std::string> changes;
+};
+
+std::uint64_t bytes_of(const Lock& lock) {
+  std::uint64_t bytes = 0;
+  for (const LockedPackage& package : lock.packages) bytes += package.size;
+  return bytes;
+}
+
+std::string list(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string shown_size(std::uint64_t bytes) {
+  char text[32];
+  if (bytes >= 1'000'000'000)
+    std::snprintf(text, sizeof text, "%.1f GB", static_cast<double>(bytes) / 1e9);
+  else
+    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+void print_json(const Outcome& outcome) {
+  Json json;
+  json["lock"] = outcome.path;
+  json["state"] = outcome.state;
+  if (outcome.lock != nullptr) {
+    json["platforms"] = outcome.lock->platforms;
+    json["packages"] = outcome.lock->packages.size();
+    json["bytes"] = bytes_of(*outcome.lock);
+  }
+  json["seconds"] = outcome.seconds;
+  json["changes"] = outcome.changes;
+  std::printf("%s\n", dump_json(json).c_str());
+}
+
+std::string counted_changes(const std::vector<std::string>& changes) {
+  std::size_t counts[3] = {};
+  for (const std::string& change : changes) ++counts[change[0] == '~' ? 0 : change[0] == '+' ? 1 : 2];
+  return std::to_string(counts[0]) + " changed, " + std::to_string(counts[1]) + " added, " +
+         std::to_string(counts[2]) + " removed";
+}
+
+void print_made(const Outcome& outcome, bool replaced) {
+  const Lock& lock = *outcome.lock;
+  std::printf("%s: %zu packages for %s, %s, solved in %.1f s%s\n", outcome.path.c_str(), lock.packages.size(),
+              list(lock.platforms).c_str(), shown_size(bytes_of(lock)).c_str(), outcome.seconds,
+              replaced ? ("; " + counted_changes(outcome.changes)).c_str() : "");
+}
+
+int tell_check(const Outcome& outcome, LockState state, bool json) {
+  if (json) {
+    print_json(outcome);
+  } else if (state == LockState::fits) {
+    std::printf("%s fits its spec\n", outcome.path.c_str());
+  } else {
+    std::printf("%s %s\n", outcome.path.c_str(),
+                state == LockState::none ? "is not there" : "does not fit its spec:");
+    for (const std::string& change : outcome.changes) std::printf("  %s\n", printable(change).c_str());
+  }
+  return state == LockState::fits ? kOk : kFailed;
+}
+
+class Locking {
+ public:
+  Locking(const World& world, const Parsed& parsed)
+      : world_(world), parsed_(parsed), json_(parsed.has("json")) {}
+
+  Result<int> run() {
+    const auto path = spec_path(world_, parsed_);
+    if (!path) return tl::unexpected(path.error());
+    const auto spec = load_spec(*path);
+    if (!spec) return tl::unexpected(spec.error());
+    if (!json_)
+      for (const std::string& note : spec->notes)
+        std::fprintf(stderr, "pinstep: note: %s\n", printable(note).c_str());
+    const auto settings = load_user_settings(world_.environment, {});
+    if (!settings) return tl::unexpected(settings.error());
+    auto options = lock_options(world_, settings->settings, progress_);
+    if (!options) return tl::unexpected(options.error());
+    if (auto asked = add_asked(*options, world_, parsed_); !asked) return tl::unexpected(asked.error());
+    const auto output = parsed_.last("output");
+    const std::string lock_path = output ? absolute(*output, world_.directory) : lock_path_of(*path);
+
+    auto check = check_lock(*spec, lock_path, *options);
+    if (!check && parsed_.has("update")) check = LockCheck{};  // it is going to be replaced
+    if (!check) return tl::unexpected(check.error());
+    if (parsed_.has("check"))
+      return tell_check(
+          {lock_path, name_of(check->state), check->lock ? &*check->lock : nullptr, 0, check->changes},
+          check->state, json_);
+    if (check->state == LockState::fits && !parsed_.has("update")) return leave(lock_path, *check->lock);
+    if (!check->ours && !parsed_.has("update"))
+      return fail(ErrorKind::conflict, "'" + lock_path + "' was not made by pinstep",
+                  "--update replaces it, --output=FILE leaves it");
+    if (auto solver = add_solver(*options, settings->settings, progress_); !solver)
+      return tl::unexpected(solver.error());
+    return solve(*spec, *options, lock_path, check->lock);
+  }
+
+ private:
+  static const char* name_of(LockState state) {
+    return state == LockState::fits ? "fits" : state == LockState::none ? "none" : "changed";
+  }
+
+  int leave(const std::string& path, const Lock& lock) const {
+    if (json_)
+      print_json({path, "fits", &lock, 0, {}});
+    else
+      std::printf("%s is up to date\n", path.c_str());
+    return kOk;
+  }
+
+  Result<int> solve(const Spec& spec, const LockOptions& options, const std::string& path,
+                    const std::optional<Lock>& before) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto lock = make_lock(spec, options, before ? &*before : nullptr);
+    progress_.clear();
+    if (!lock) return tl::unexpected(lock.error());
+    if (auto saved = save_lock(*lock, path); !saved) return tl::unexpected(saved.error());
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    const Outcome outcome{path, before ? "updated" : "made", &*lock, taken.count(),
+                          before ? package_changes(*before, *lock) : std::vector<std::string>{}};
+    if (json_)
+      print_json(outcome);
+    else
+      print_made(outcome, before.has_value());
+    return kOk;
+  }
+
+  const World& world_;
+  const Parsed& parsed_;
+  const bool json_;
+  Progress progress_;
+};
+
+int run_lock(const World& world, const Arguments& arguments) {
+  const auto parsed = parse(arguments, {{"platform", true},
+                                        {"profile", true},
+                                        {"virtual-package", true},
+                                        {"output", true},
+                                        {"check", false},
+                                        {"update", false},
+                                        {"offline", false},
+                                        {"json", false}});
+  if (!parsed) return report(parsed.error(), wants_json(arguments));
+  if (parsed->has("check") && parsed->has("update"))
+    return report({ErrorKind::usage, "--check and --update exclude each other", ""}, parsed->has("json"));
+  const auto code = Locking(world, *parsed).run();
+  return code ? *code : report(code.error(), parsed->has("json"));
+}
+
+}  // namespace
+
+const Verb kLock{"lock", "solve a spec and write its lock beside it", kLockUsage, run_lock};
+
+}  // namespace pinstep::cli

@@ -1,0 +1,337 @@
+#include "envtools/solver/make_lock.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <tuple>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/hash/hash.h"
+
+namespace pinstep {
+namespace {
+
+constexpr std::string_view kSpecKey = "pinstep.spec";
+constexpr std::string_view kSolverKey = "pinstep.solver";
+constexpr std::string_view kPriorityKey = "pinstep.channel_priority";
+constexpr std::string_view kProfileKey = "pinstep.profile.";
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+void add(std::vector<Channel>& channels, const std::vector<Channel>& more) {
+  for (const Channel& channel : more)
+    if (std::find(channels.begin(), channels.end(), channel) == channels.end()) channels.push_back(channel);
+}
+
+Result<std::vector<Channel>> channels_at(const std::string& entry, const Spec& spec, int line,
+                                         const ChannelConfig& config) {
+  auto found = expand_channel(entry, config);
+  if (!found && line > 0)
+    return fail(found.error().kind, spec.path + ":" + std::to_string(line) + ": " + found.error().cause,
+                found.error().hint);
+  return found;
+}
+
+// "conda-forge" of "conda-forge/linux-64::numpy"; empty where a spec names no channel.
+std::string named_channel(std::string_view spec, std::string_view platform) {
+  const std::size_t end = spec.find("::");
+  if (end == std::string_view::npos || spec.substr(0, end).find_first_of(" [=<>!") != std::string_view::npos)
+    return {};
+  std::string_view name = spec.substr(0, end);
+  for (const std::string_view subdir : {platform, std::string_view("noarch")})
+    if (name.ends_with("/" + std::string(subdir))) name.remove_suffix(subdir.size() + 1);
+  return std::string(name);
+}
+
+// The spec's channels, else the configured ones; and behind them those that only a `channel::package` names.
+Result<std::vector<Channel>> channels_of(const Spec& spec, const ChannelConfig& config,
+                                         std::string_view platform) {
+  std::vector<SpecLine> entries = spec.channels;
+  if (entries.empty())
+    for (const std::string& name : config.channels) entries.push_back({name, 0});
+  if (entries.empty()) entries.push_back({"defaults", 0});
+  for (const SpecLine& line : spec.conda)
+    if (const std::string name = named_channel(line.text, platform); !name.empty())
+      entries.push_back({name, line.line});
+  std::vector<Channel> channels;
+  for (const SpecLine& entry : entries) {
+    const auto found = channels_at(entry.text, spec, entry.line, config);
+    if (!found) return tl::unexpected(found.error());
+    add(channels, *found);
+  }
+  return channels;
+}
+
+std::string version_of(const std::vector<VirtualPackage>& profile, std::string_view name) {
+  for (const VirtualPackage& package : profile)
+    if (package.name == name) return package.version;
+  return {};
+}
+
+void note_solver(Lock& lock, const SolveAnswer& answer) {
+  std::string& text = lock.custom[std::string(kSolverKey)];
+  const std::string name = answer.backend + " " + answer.version;
+  if (text.find(name) == std::string::npos) text += (text.empty() ? "" : ", ") + name;
+}
+
+// A spec that asks for a GPU build, where nothing says that the nodes have one: solving says only that no
+// package fits.
+std::string gpu_hint(const Spec& spec, const std::vector<VirtualPackage>& profile) {
+  if (!version_of(profile, "__cuda").empty()) return {};
+  for (const SpecLine& line : spec.conda)
+    if (line.text.find("cuda") != std::string::npos)
+      return spec.path + ":" + std::to_string(line.line) +
+             ": if the nodes have NVIDIA's driver say so: --virtual-package __cuda=VERSION";
+  return {};
+}
+
+class Solving {
+ public:
+  Solving(const Spec& spec, const LockOptions& options, const Lock* before)
+      : spec_(spec), options_(options), before_(before) {}
+
+  Result<void> add_platform(Lock& lock, const std::string& platform) const {
+    const auto profile = profile_to_lock(options_, platform, before_);
+    const auto channels = channels_of(spec_, options_.channels, platform);
+    if (!channels) return tl::unexpected(channels.error());
+    options_.progress("solving for " + platform);
+    SolveRequest request;
+    set_common(request, platform, "repodata");
+    request.channels = *channels;
+    request.specs = spec_.conda;
+    request.path = spec_.path;
+    request.virtual_packages = profile;
+    auto conda = solve_conda(options_.programs, options_.environment, request);
+    if (!conda) return tl::unexpected(with_gpu_hint(conda.error(), profile));
+    note_solver(lock, *conda);
+    for (const Channel& channel : *channels) {
+      const LockedChannel locked{channel.name, channel.url};
+      if (std::find(lock.channels.begin(), lock.channels.end(), locked) == lock.channels.end())
+        lock.channels.push_back(locked);
+    }
+    if (!spec_.pip.empty())
+      if (auto done = add_wheels(lock, conda->packages, profile, platform); !done) return done;
+    std::move(conda->packages.begin(), conda->packages.end(), std::back_inserter(lock.packages));
+    lock.platforms.push_back(platform);
+    lock.content_hash[platform] = content_hash(spec_);
+    lock.custom[std::string(kProfileKey) + platform] = format_profile(profile);
+    lock.custom[std::string(kPriorityKey)] = request.channel_priority;
+    return {};
+  }
+
+ private:
+  Result<void> add_wheels(Lock& lock, const std::vector<LockedPackage>& conda,
+                          const std::vector<VirtualPackage>& profile, const std::string& platform) const {
+    const auto python = std::find_if(conda.begin(), conda.end(),
+                                     [](const LockedPackage& package) { return package.name == "python"; });
+    if (python == conda.end())
+      return fail(ErrorKind::conflict,
+                  spec_.path + ":" + std::to_string(spec_.pip.front().line) +
+                      ": the pip list needs a python, and the conda part has none",
+                  "add 'python' to the dependencies");
+    options_.progress("resolving the pip list for " + platform);
+    PipRequest request;
+    set_common(request, platform, "uv");
+    request.lines = spec_.pip;
+    request.path = spec_.path;
+    request.directory = directory_of(spec_.path);
+    request.python = python->version;
+    request.glibc = version_of(profile, "__glibc");
+    request.provided = provided_distributions(conda);
+    auto answer = solve_pip(options_.programs, options_.environment, request);
+    if (!answer) return tl::unexpected(answer.error());
+    note_solver(lock, *answer);
+    std::move(answer->packages.begin(), answer->packages.end(), std::back_inserter(lock.packages));
+    return {};
+  }
+
+  void set_common(SolveCommon& request, const std::string& platform, const std::string& cache) const {
+    request.platform = platform;
+    request.offline = options_.offline;
+    request.cache = options_.cache + "/" + cache;
+  }
+
+  Error with_gpu_hint(Error error, const std::vector<VirtualPackage>& profile) const {
+    const std::string hint = error.kind == ErrorKind::unsatisfiable ? gpu_hint(spec_, profile) : std::string();
+    if (!hint.empty()) error.hint = hint;
+    return error;
+  }
+
+  const Spec& spec_;
+  const LockOptions& options_;
+  const Lock* before_;
+};
+
+std::set<std::string> lines_of(const std::string& canonical) {
+  std::set<std::string> lines;
+  for (const std::string_view line : split(canonical, '\n'))
+    if (!line.empty()) lines.insert(percent_decode(line).value_or(std::string(line)));
+  return lines;
+}
+
+// The lines of two canonical texts that the other does not have.
+std::vector<std::string> line_changes(const std::string& before, const std::string& after) {
+  std::vector<std::string> changes;
+  const auto old_lines = lines_of(before);
+  const auto new_lines = lines_of(after);
+  for (const std::string& line : old_lines)
+    if (!new_lines.contains(line)) changes.push_back("- " + line);
+  for (const std::string& line : new_lines)
+    if (!old_lines.contains(line)) changes.push_back("+ " + line);
+  if (changes.empty() && before != after) changes.push_back("the order of channels or of pip's options");
+  return changes;
+}
+
+std::optional<std::vector<VirtualPackage>> recorded_profile(const Lock& lock, std::string_view platform) {
+  const auto text = lock.custom.find(std::string(kProfileKey) + std::string(platform));
+  if (text == lock.custom.end()) return std::nullopt;
+  std::vector<VirtualPackage> profile;
+  for (const std::string_view word : split(text->second, ' '))
+    if (const auto package = parse_virtual_package(word)) profile.push_back(*package);
+  return profile;
+}
+
+// How the profile asked for differs from the one that a platform was solved with.
+std::vector<std::string> profile_changes(const Lock& lock, const LockOptions& asked,
+                                         const std::string& platform) {
+  const auto before = recorded_profile(lock, platform).value_or(std::vector<VirtualPackage>{});
+  const auto after = profile_to_lock(asked, platform, &lock);
+  std::vector<std::string> changes;
+  const auto tell = [&](const char* sign, const auto& these, const auto& others) {
+    for (const VirtualPackage& package : these)
+      if (std::find(others.begin(), others.end(), package) == others.end())
+        changes.push_back(sign + to_string(package) + " (" + platform + ")");
+  };
+  tell("- ", before, after);
+  tell("+ ", after, before);
+  return changes;
+}
+
+}  // namespace
+
+std::vector<std::string> platforms_to_lock(const std::vector<std::string>& asked, const Spec& spec,
+                                           const Lock* before) {
+  if (!asked.empty()) return asked;
+  if (!spec.platforms.empty()) return spec.platforms;
+  if (before != nullptr && !before->platforms.empty()) return before->platforms;
+  return {native_platform()};
+}
+
+std::vector<VirtualPackage> profile_to_lock(const LockOptions& options, std::string_view platform,
+                                            const Lock* before) {
+  std::vector<VirtualPackage> profile = baseline_profile(platform);
+  const auto recorded = before != nullptr ? recorded_profile(*before, platform) : std::nullopt;
+  if (options.profile)
+    profile = overlay(std::move(profile), *options.profile);
+  else if (recorded)
+    profile = *recorded;
+  else
+    profile = overlay(std::move(profile), options.usual_profile);
+  return overlay(std::move(profile), options.virtual_packages);
+}
+
+Result<Lock> make_lock(const Spec& spec, const LockOptions& options, const Lock* before) {
+  Lock lock;
+  lock.sources = {file_name(spec.path)};
+  lock.variables = spec.variables;
+  lock.custom[std::string(kSpecKey)] = canonical_text(spec);
+  const Solving solving(spec, options, before);
+  for (const std::string& platform : platforms_to_lock(options.platforms, spec, before))
+    if (const auto done = solving.add_platform(lock, platform); !done) return tl::unexpected(done.error());
+  return lock;
+}
+
+std::string content_hash(const Spec& spec) { return sha256_hex(canonical_text(spec)); }
+
+Result<LockCheck> check_lock(const Spec& spec, const std::string& path, const LockOptions& asked) {
+  LockCheck check;
+  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return check;
+  auto lock = load_lock(path);
+  if (!lock) return tl::unexpected(lock.error());
+  const auto recorded = lock->custom.find(std::string(kSpecKey));
+  check.ours = recorded != lock->custom.end();
+  if (!check.ours) check.changes.push_back("pinstep has not made this lock: whether it fits is not known");
+  bool same_spec = true;
+  for (const std::string& platform : platforms_to_lock(asked.platforms, spec, &*lock)) {
+    if (!check.ours) break;
+    const auto hash = lock->content_hash.find(platform);
+    if (hash == lock->content_hash.end()) {
+      check.changes.push_back("+ platform " + platform);
+      continue;
+    }
+    same_spec = same_spec && hash->second == content_hash(spec);
+    const auto differences = profile_changes(*lock, asked, platform);
+    check.changes.insert(check.changes.end(), differences.begin(), differences.end());
+  }
+  if (!same_spec) {
+    const auto differences = line_changes(recorded->second, canonical_text(spec));
+    check.changes.insert(check.changes.end(), differences.begin(), differences.end());
+  }
+  check.state = check.changes.empty() ? LockState::fits : LockState::changed;
+  check.lock = std::move(*lock);
+  return check;
+}
+
+std::vector<std::string> package_changes(const Lock& before, const Lock& after) {
+  using Key = std::tuple<std::string, Manager, std::string>;
+  const auto by_name = [](const Lock& lock) {
+    std::map<Key, const LockedPackage*> packages;
+    for (const LockedPackage& package : lock.packages)
+      packages[{package.name, package.manager, package.platform}] = &package;
+    return packages;
+  };
+  const auto shown = [](const LockedPackage& package, const std::string& version) {
+    return package.name + " " + version + " (" + package.platform +
+           (package.manager == Manager::pip ? ", pip)" : ")");
+  };
+  const auto old_packages = by_name(before);
+  const auto new_packages = by_name(after);
+  std::vector<std::string> changes;
+  for (const auto& [key, package] : old_packages)
+    if (!new_packages.contains(key)) changes.push_back("- " + shown(*package, package->version));
+  for (const auto& [key, package] : new_packages) {
+    const auto old_package = old_packages.find(key);
+    if (old_package == old_packages.end()) {
+      changes.push_back("+ " + shown(*package, package->version));
+    } else if (old_package->second->sha256 != package->sha256) {
+      const LockedPackage& old = *old_package->second;
+      const bool same_version = old.version == package->version;
+      const std::string from = same_version ? old.version + " " + old.build : old.version;
+      const std::string to = same_version ? package->build : package->version;
+      changes.push_back("~ " + shown(*package, from + " → " + to));
+    }
+  }
+  return changes;
+}
+
+Result<void> save_lock(const Lock& lock, const std::string& path) {
+  std::string aside = path + ".XXXXXX";
+  UniqueFd file(::mkostemp(aside.data(), O_CLOEXEC));
+  if (!file.valid()) return fail_errno(errno, "write", path);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const auto discard = [&] {
+    const int error_number = errno;
+    ::unlink(aside.c_str());
+    return fail_errno(error_number, "write", path);
+  };
+  const std::string text = write_lock(lock);
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return discard();
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fchmod(file.get(), 0666 & ~mask) != 0 || ::fsync(file.get()) != 0) return discard();
+  if (::rename(aside.c_str(), path.c_str()) != 0) return discard();
+  return {};
+}
+
+}  // namespace pinstep

@@ -1,0 +1,71 @@
+// From a spec to its lock, and what a lock that lies beside a spec is worth.
+//
+// What make_lock() writes into custom_metadata, besides what lock.h says:
+//
+//   pinstep.spec                canonical text of the spec, so that a later change can be shown
+//   pinstep.solver              "py-rattler 0.28.0, uv 0.13.9"
+//   pinstep.channel_priority    "flexible"
+//   pinstep.profile.<platform>  the virtual packages: "__glibc=2.28 __unix=0"
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envtools/solver/solver.h"
+
+namespace pinstep {
+
+struct LockOptions {
+  std::vector<std::string> platforms;                  // empty: see platforms_to_lock()
+  std::optional<std::vector<VirtualPackage>> profile;  // asked for; over the baseline
+  std::vector<VirtualPackage> usual_profile;           // where none was asked for; over the baseline
+  std::vector<VirtualPackage> virtual_packages;        // asked for; over the profile
+  ChannelConfig channels;
+  bool offline = false;
+  std::string cache;  // absolute
+  SolverPrograms programs;
+  Environment environment;
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+// The platforms asked for, else the spec's, else those of the lock there is, else this machine's.
+std::vector<std::string> platforms_to_lock(const std::vector<std::string>& asked, const Spec& spec,
+                                           const Lock* before);
+
+// The profile of a platform: the one asked for, else what the lock there is was solved with, else the usual
+// one; over it the virtual packages asked for.
+std::vector<VirtualPackage> profile_to_lock(const LockOptions& options, std::string_view platform,
+                                            const Lock* before);
+
+// Solves a spec. `before` is the lock it replaces, if any: what it was made for stays. Errors: invalid with
+// "PATH:LINE:", those of solving, conflict (a pip list without python).
+Result<Lock> make_lock(const Spec& spec, const LockOptions& options, const Lock* before);
+
+// ---- the lock beside a spec
+
+// The lock's content hash for a spec: the same for all platforms.
+std::string content_hash(const Spec& spec);
+
+enum class LockState { none, fits, changed };
+
+struct LockCheck {
+  LockState state = LockState::none;
+  bool ours = true;          // false: another program made it
+  std::optional<Lock> lock;  // unless none
+  // What the lock does not know: "+ conda numpy>=2", "+ platform linux-64".
+  std::vector<std::string> changes;
+};
+
+// Whether the lock at `path` fits a spec, and the platforms and the profile asked for. A lock that pinstep has
+// not made records no spec: it counts as changed, with that as its one change. Errors: those of load_lock().
+Result<LockCheck> check_lock(const Spec& spec, const std::string& path, const LockOptions& asked = {});
+
+// What differs between two locks: "+ xz 5.2.6 (linux-64)", "- …", "~ xz 5.2.5 → 5.2.6 (linux-64)".
+std::vector<std::string> package_changes(const Lock& before, const Lock& after);
+
+// Replaces the file by one rename. Errors: refused, no_space, os.
+Result<void> save_lock(const Lock& lock, const std::string& path);
+
+}  // namespace pinstep
