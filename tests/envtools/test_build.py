@@ -1,0 +1,285 @@
+"""pinstep build, run, list and show, from outside."""
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import threading
+
+import pytest
+
+from builds import PINSTEP, SMALL, Builder, Server, chosen, explicit, leftovers, made, visible
+
+SPEC = "name: train\nchannels: [localchannel]\ndependencies: [python, greet]\n"
+
+
+@pytest.fixture
+def alice():
+    with Builder() as builder:
+        yield builder
+
+
+@pytest.fixture(scope="module")
+def bob():
+    """Who has built an environment beside a spec, for tests that only look. `bob.built` is what build said."""
+    with Builder() as builder:
+        builder.write("project/environment.yml", SPEC)
+        builder.write("project/environment-lock.yml", explicit(made().as_uri(), chosen(made(), SMALL)))
+        builder.built = builder.build("project/environment.yml")
+        yield builder
+
+
+def failure(done):
+    """The one object that a failed command printed."""
+    assert done.returncode == 1, done
+    return json.loads(done.stdout)
+
+
+# ---- build
+
+@pytest.mark.skips("no test data")
+def test_the_real_packages_run_from_their_new_prefix_and_make_one_tree_anywhere(alice, testdata):
+    real = testdata / "conda/channel"
+    text = explicit(made().as_uri(), chosen(made(), ["python"])) + \
+        explicit(real.as_uri(), chosen(real, None)).removeprefix("@EXPLICIT\n")
+    lock = alice.write("real.lock", text)
+    first = alice.build("--store=one", lock)
+    second = alice.build("--store=a-store-with-a-longer-name", lock)
+    assert first["id"] == second["id"] and first["prefix"] != second["prefix"]
+    assert first["tree_hash"] == second["tree_hash"] and len(first["tree_hash"]) == 64
+    prefix = first["prefix"]
+    for command, said in [("openssl version -d", f'OPENSSLDIR: "{prefix}/ssl"'), ("xz --version", "xz (XZ Utils) 5.2.6"),
+                          ("bzip2 --help", "1.0.8"), ("infocmp -D", f"{prefix}/share/terminfo"),
+                          ("echo 'puts $tcl_library' | tclsh8.6", f"{prefix}/lib/tcl8.6"),
+                          ("pip --version", f"from {prefix}/lib/python3.11/site-packages/pip"),
+                          ("head -1 $(command -v pip)", f"#!{prefix}/bin/python3.11")]:
+        done = alice("run", "--store=one", "-e", lock, "--", "sh", "-c", command)
+        assert said in done.stdout + done.stderr, (command, done)
+
+
+def test_nothing_in_a_prefix_can_be_written_whatever_the_umask(alice):
+    lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix", "activation-demo"])))
+    modes = []
+    for umask, store in ("0077", "one"), ("0000", "two"):
+        done = alice.run("sh", "-c", f"umask {umask}; exec {PINSTEP} build --json --store={store} {lock}")
+        assert done.returncode == 0, done
+        prefix = json.loads(done.stdout)["prefix"]
+        modes.append({os.path.relpath(os.path.join(top, name), prefix):
+                      stat.S_IMODE(os.lstat(os.path.join(top, name)).st_mode)
+                      for top, names, files in os.walk(prefix) for name in (*names, *files)
+                      if not os.path.islink(os.path.join(top, name))})
+    assert modes[0] == modes[1] and set(modes[0].values()) <= {0o555, 0o444}
+
+
+def test_a_link_beside_the_spec_points_at_the_prefix(bob):
+    project = bob.home / "project"
+    assert os.readlink(project / ".pinstep/environment") == bob.built["prefix"]
+    assert (project / ".pinstep/.gitignore").read_text() == "*\n"
+    assert sorted(path.name for path in (project / ".pinstep").iterdir()) == [".gitignore", "environment"]
+
+
+def test_the_spec_is_found_above_the_working_directory(bob):
+    bob.write("project/deep/down/file", "")
+    done = bob.run("sh", "-c", f"cd project/deep/down && exec {PINSTEP} build --json")
+    assert json.loads(done.stdout)["prefix"] == bob.built["prefix"]
+
+
+def test_the_text_of_the_lock_is_kept(bob):
+    kept = bob.home / f".local/share/pinstep/l/{bob.built['lock']}.yml"
+    assert kept.read_text() == (bob.home / "project/environment-lock.yml").read_text()
+
+
+def test_one_line_tells_what_was_done(bob):
+    done = bob("build", "project/environment.yml")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") == 1
+    assert done.stdout.startswith(f"{bob.built['id'][:16]} {bob.built['prefix']}: there already, 5 packages, ")
+
+
+def test_options_that_decide_the_content_decide_the_id(alice):
+    lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix"])))
+    assert alice.build("--store=s", lock)["id"] != alice.build("--store=s", "--no-compile", lock)["id"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="no root: nobody to refuse")
+def test_root_does_not_build(alice):
+    lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix"])))
+    done = subprocess.run([PINSTEP, "build", f"--store={alice.home}/s", lock], capture_output=True, text=True)
+    assert done.returncode == 1 and "not built as root" in done.stderr
+    assert not (alice.home / "s").exists()
+
+
+# ---- what goes wrong: one sentence, and nothing left
+
+def test_a_spec_without_a_lock_names_the_command(alice):
+    spec = alice.write("environment.yml", SPEC)
+    done = alice("build")
+    assert done.returncode == 1
+    assert done.stderr == f"pinstep: error: '{spec}' has no lock yet\npinstep: hint: 'pinstep lock {spec}' makes it\n"
+
+
+@pytest.mark.parametrize("fault, kind, said", [
+    ("flip:100", "corrupt", "sha256"), ("status:404", "not_found", "404"), ("status:403", "refused", "403")])
+def test_a_download_that_is_wrong(alice, tmp_path, fault, kind, said):
+    with Server(made(), tmp_path / "log", ("/noarch/activation-demo*", fault)) as server:
+        lock = alice.write("small.lock", explicit(server.url, chosen(made(), ["show-prefix", "activation-demo"])))
+        done = alice("build", "--json", "--store=s", lock)
+    error = failure(done)
+    assert error["error"] == kind and said in error["cause"], error
+    assert done.stderr == "" and visible(alice.home / "s") == [] and leftovers(alice.home / "s") == []
+
+
+def test_no_network(alice, tmp_path):
+    with Server(made(), tmp_path / "log") as server:
+        url = server.url
+    lock = alice.write("small.lock", explicit(url, chosen(made(), ["show-prefix"])))
+    done = alice("build", "--json", "--store=s", lock)
+    assert failure(done)["error"] == "network" and done.stderr == ""
+
+
+def small_disk(alice, size, command):
+    """Runs a command with a file system of that size at ~/disk."""
+    (alice.home / "disk").mkdir()
+    script = f"mount -t tmpfs -o size={size},mode=1777 tmpfs {alice.home}/disk && " + command
+    return subprocess.run(["unshare", "-m", "sh", "-c", script], env=alice.variables, cwd=alice.home,
+                          capture_output=True, text=True)
+
+
+@pytest.mark.skips("no root")
+def test_a_full_disk(alice):
+    lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), SMALL)))
+    build = " ".join(map(str, alice.command(PINSTEP, "build", "--json", "--store=disk/s", lock)))
+    # Sizes are not in an explicit lock, so it is noticed where it happens.
+    done = small_disk(alice, "12m", f"{build}; ls -A disk/s/e disk/s/b")
+    error, *rest = done.stdout.split("\n")
+    assert json.loads(error)["error"] == "no_space", done
+    assert rest == ["disk/s/b:", "", "disk/s/e:", ""] and done.stderr == "", done
+
+
+@pytest.mark.skips("no root")
+def test_a_disk_that_is_too_small_for_what_the_lock_says(alice):
+    packages = "".join(f"- name: {path.split('/')[1].rsplit('-', 2)[0]}\n  version: '1'\n  manager: conda\n"
+                       f"  platform: linux-64\n  dependencies: {{}}\n  url: {made().as_uri()}/{path}\n"
+                       f"  hash: {{sha256: {digest}}}\n  category: main\n  optional: false\n"
+                       for path, digest in chosen(made(), ["python"]))
+    lock = alice.write("x-lock.yml", "version: 1\nmetadata:\n  content_hash: {linux-64: x}\n  channels: []\n"
+                       "  platforms: [linux-64]\n  sources: [x.yml]\npackage:\n" + packages)
+    build = " ".join(map(str, alice.command(PINSTEP, "build", "--json", "--store=disk/s", lock)))
+    done = small_disk(alice, "1m", build)
+    error = json.loads(done.stdout)
+    assert error["error"] == "no_space", error
+
+
+@pytest.mark.skips("no test data")
+def test_packages_with_link_scripts_are_refused(alice, testdata):
+    [package] = (testdata / "conda/edge/rattler-link-scripts").glob("link-scripts-*")
+    channel = alice.write("channel/noarch/README", "").parent
+    shutil.copy(package, channel)
+    digest = hashlib.sha256(package.read_bytes()).hexdigest()
+    lock = alice.write("x.lock", f"@EXPLICIT\n{channel.as_uri()}/{package.name}#sha256:{digest}\n")
+    error = failure(alice("build", "--json", "--store=s", lock))
+    assert error["error"] == "refused" and "link-scripts" in error["cause"], error
+    assert leftovers(alice.home / "s") == []
+
+
+@pytest.mark.parametrize("arguments", [["--jobs=0"], ["--jobs=x"], ["--link-scripts=odd"], ["a", "b"], ["--bogus"]])
+def test_wrong_usage(bob, arguments):
+    done = bob("build", *arguments, *([] if arguments == ["a", "b"] else ["project/environment.yml"]))
+    assert done.returncode == 2 and done.stdout == ""
+
+
+# ---- run
+
+def test_the_environment_is_active(bob):
+    prefix = bob.built["prefix"]
+    done = bob("run", "-e", "project/environment.yml", "env")
+    found = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    assert found["CONDA_PREFIX"] == found["PINSTEP_STEP_PREFIX"] == prefix
+    assert found["PATH"].split(":")[1] == f"{prefix}/bin"
+    assert found["ACTIVATION_DEMO"] == "1" and found["ACTIVATION_DEMO_HOME"] == f"{prefix}/share/activation-demo"
+    assert found["PINSTEP_STEP_ENV"] == bob.built["id"]
+
+
+@pytest.mark.parametrize("name", ["spec", "lock", "prefix", "id", "short id"])
+def test_every_way_to_name_it(bob, name):
+    env = {"spec": "project/environment.yml", "lock": "project/environment-lock.yml", "prefix": bob.built["prefix"],
+           "id": bob.built["id"], "short id": bob.built["id"][:6]}[name]
+    done = bob("run", "-e", env, "--", "python", "-c", "import sys; print(sys.prefix)")
+    assert done.stdout == bob.built["prefix"] + "\n", done
+
+
+def test_the_program_takes_the_place_of_pinstep(bob):
+    process = bob.start(PINSTEP, "run", "-e", "project/environment.yml", "sh", "-c", "echo $$")
+    assert process.communicate()[0] == f"{process.pid}\n"
+
+
+def test_options_behind_the_program_are_its_own(bob):
+    done = bob("run", "-e", "project/environment.yml", "printf", "%s|", "-e", "--store", "--", "--help")
+    assert done.stdout == "-e|--store|--|--help|", done
+
+
+def test_none_takes_out_what_was_left_behind(bob):
+    done = bob("run", "-e", "none", "sh", "-c", "echo ${CONDA_PREFIX-unset}", CONDA_PREFIX="/x")
+    assert done.stdout == "unset\n"
+
+
+@pytest.mark.parametrize("arguments, code", [
+    (["sh", "-c", "exit 7"], 7), (["no-such-program"], 127), (["/etc/passwd"], 126), ([], 2), (["--bogus", "x"], 2)])
+def test_exit_codes(bob, arguments, code):
+    assert bob("run", "-e", "project/environment.yml", *arguments).returncode == code
+
+
+@pytest.mark.parametrize("env, said", [
+    ("other.lock", "is not built\npinstep: hint: 'pinstep build "), ("ffff0000", "no environment has an id"),
+    ("./nowhere", "cannot find"), ("nosuch", "there is no environment 'nosuch'"), ("", "is empty")])
+def test_what_cannot_be_run_in(bob, env, said):
+    bob.write("other.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix"])))
+    done = bob("run", "-e", env, "true")
+    assert done.returncode == 125 and said in done.stderr, done
+
+
+def test_pinstep_loads_no_library_of_fetching_or_unpacking(bob):
+    loaded = subprocess.run(["ldd", PINSTEP], capture_output=True, text=True, check=True).stdout
+    assert not [name for name in ("libcurl", "libarchive", "libzstd") if name in loaded]
+
+
+# ---- list and show
+
+def test_list(bob):
+    [one] = json.loads(bob("list", "--json").stdout)
+    assert (one["id"], one["prefix"], one["name"], one["packages"]) == \
+        (bob.built["id"], bob.built["prefix"], "train", 5)
+    head, line = bob("list").stdout.splitlines()
+    assert head.startswith("ID") and line.startswith(bob.built["id"][:16]) and line.endswith(bob.built["prefix"])
+
+
+def test_an_empty_store_has_an_empty_list(alice):
+    assert json.loads(alice("list", "--json").stdout) == []
+
+
+def test_show(bob):
+    shown = json.loads(bob("show", "--json", "project/environment.yml").stdout)
+    assert (shown["id"], shown["prefix"], shown["name"]) == (bob.built["id"], bob.built["prefix"], "train")
+    assert [package["name"] for package in shown["packages"]] == \
+        ["activation-demo", "greet", "prefix-text", "python", "show-prefix"]
+    assert {"op": "prepend", "name": "PATH", "value": f"{bob.built['prefix']}/bin"} in shown["activation"]
+    assert "python" in bob("show", bob.built["id"][:8]).stdout
+
+
+def test_a_build_is_not_seen_before_it_is_whole(alice):
+    """Somebody looks all the time while it is built."""
+    lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), SMALL)))
+    seen, ended = set(), threading.Event()
+
+    def watch():
+        while not ended.is_set():
+            for name in visible(alice.home / "s"):
+                tree = alice.home / "s/e" / name
+                seen.add((tree / "conda-meta/pinstep/tree.sha256").exists() and stat.S_IMODE(tree.stat().st_mode))
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    alice.build("--store=s", lock)
+    ended.set()
+    watcher.join()
+    assert seen <= {0o555}
