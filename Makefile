@@ -124,6 +124,17 @@ ENV_DIRS = \
 	envtools/wheel \
 	envtools/yaml
 
+# One rank of a training run, where configure found what it needs.
+WORKER_DIRS = \
+	launcher/worker \
+	launcher/worker/data \
+	launcher/worker/device \
+	launcher/worker/model \
+	launcher/worker/reducer \
+	launcher/worker/store \
+	launcher/worker/train \
+	launcher/worker/transport
+
 LIB_SRC    = $(wildcard $(LIB_DIRS:=/*.cc))
 ENV_SRC    = $(filter-out %_main.cc,$(wildcard $(ENV_DIRS:=/*.cc)))
 CLI_SRC    = $(wildcard envtools/cli/*.cc)
@@ -131,14 +142,21 @@ LAUNCH_SRC = $(wildcard launcher/launch/*.cc)
 BUILD_MAIN = envtools/build/build_main.cc
 FETCH_MAIN = envtools/fetch/fetch_main.cc
 
+# The reducer is compiled twice: a worker that adds nothing up must be noticed by the tests.
+REDUCER_SRC = launcher/worker/reducer/reducer.cc
+WORKER_MAIN = launcher/worker/worker_main.cc
+WORKER_SRC  = $(filter-out $(WORKER_MAIN) $(REDUCER_SRC),$(wildcard $(WORKER_DIRS:=/*.cc)))
+
 # Two files touch Slurm; the rest of the plugin is tested without it.
 PLUGIN_SRC   = $(wildcard plugin/*.cc)
 SLURM_SRC    = plugin/hooks.cc plugin/slurm_api.cc
 DECISION_SRC = $(filter-out $(SLURM_SRC),$(PLUGIN_SRC))
 
 UNIT_SRC    = $(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc)
+WORKER_UNIT_SRC = $(wildcard tests/unit/launcher/worker/*/*.cc tests/unit/support/*.cc) tests/unit/deliberate_test.cc
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
-FUZZ_SRC    = $(wildcard tests/fuzz/*.cc)
+WORKER_FUZZ_SRC = tests/fuzz/idx.cc
+FUZZ_SRC    = $(filter-out $(if $(WITH_WORKER),,$(WORKER_FUZZ_SRC)),$(wildcard tests/fuzz/*.cc))
 PROGRAM_SRC = $(wildcard tests/programs/*.cc tests/programs/*.c)
 PMIX_SRC    = $(wildcard contrib/minicluster/check/pmix_*.c)
 MPI_SRC     = $(wildcard contrib/minicluster/check/*_mpi.c)
@@ -146,6 +164,7 @@ MPI_SRC     = $(wildcard contrib/minicluster/check/*_mpi.c)
 object        = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 faults_object = $(patsubst %,$(BUILD)/obj-faults/%.o,$(basename $1))
 series_object = $(patsubst %,$(BUILD)/obj-series/%.o,$(basename $1))
+mute_object   = $(patsubst %,$(BUILD)/obj-mute/%.o,$(basename $1))
 fuzz_object   = $(patsubst %,$(BUILD)/obj-fuzz/%.o,$(basename $1))
 program       = $(patsubst %,$(BUILD)/tests/%,$(notdir $(basename $1)))
 
@@ -157,6 +176,7 @@ SERIES_ROOT = build/slurm-24.11
 LIB      = $(BUILD)/lib/libpinstep.a
 ENV_LIB  = $(BUILD)/lib/libpinstep-env.a
 PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
+WORKER   = $(if $(WITH_WORKER),$(BUILD)/bin/pinstep-worker)
 # Called by pinstep only, which finds them beside its own directory.
 PRIVATE_PROGRAMS = $(BUILD)/libexec/pinstep/pinstep-build $(BUILD)/libexec/pinstep/pinstep-fetch
 # The solver's back ends, in Python, and what they need; run by the venv that pinstep setup makes.
@@ -167,11 +187,13 @@ PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
 TEST_PLUGINS  = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so \
 	$(if $(wildcard $(SERIES_ROOT)/usr/include/slurm/spank.h),$(BUILD)/tests/pinstep-series.so))
 UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
+WORKER_UNIT   = $(if $(and $(WITH_WORKER),$(GTEST_LIBS)),$(BUILD)/tests/worker_unit)
+WORKER_MUTE   = $(if $(WITH_WORKER),$(BUILD)/tests/pinstep-worker-mute)
 TEST_PROGRAMS = $(call program,$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICC),$(MPI_SRC)))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
-all: $(PROGRAMS) $(PRIVATE_PROGRAMS) $(SOLVER) $(PLUGIN)
-tests: all $(UNIT) $(TEST_PLUGINS) $(TEST_PROGRAMS)
+all: $(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(SOLVER) $(PLUGIN)
+tests: all $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(TEST_PLUGINS) $(TEST_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 # ---- Rules
@@ -193,12 +215,13 @@ FORCE:
 
 $(BUILD)/compile-flags: FORCE
 	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) \
-		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
+		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(PMIX_LIBS) | $(BLAS_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
 
 # Sources are in it too, so that the code of a file that is gone does not stay.
 $(BUILD)/link-flags: FORCE
 	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(GTEST_LIBS) | $(PMIX_LIBS) \
 		| $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) \
+		| $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
 		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
 
 $(BUILD)/gen/pinstep_config.h: FORCE
@@ -225,6 +248,9 @@ $(BUILD)/obj/%.o: %.c $(made_first)
 $(BUILD)/obj-faults/%.o: %.cc $(made_first)
 	$(call compile,CXX,$(CXX) $(compile_cxx) -DPINSTEP_FAULTS)
 
+$(BUILD)/obj-mute/%.o: %.cc $(made_first)
+	$(call compile,CXX,$(CXX) $(compile_cxx) -DPINSTEP_WITHOUT_ALL_REDUCE)
+
 $(BUILD)/obj-series/%.o: %.cc $(made_first)
 	$(call compile,CXX,$(CXX) -isystem $(BUILD)/gen/series $(compile_cxx))
 
@@ -245,6 +271,8 @@ $(call object,$(SLURM_SRC)) $(call faults_object,$(SLURM_SRC)): | $(BUILD)/gen/s
 endif
 $(call series_object,$(SLURM_SRC)): | $(BUILD)/gen/series
 $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
+$(call object,launcher/worker/store/pmix.cc): private INCLUDES += $(if $(PMIX_LIBS),-DPINSTEP_WITH_PMIX $(PMIX_CPPFLAGS))
+$(call object,launcher/worker/device/cpu_device.cc): private INCLUDES += $(BLAS_CPPFLAGS)
 $(call object,$(MPI_SRC)): private c_compiler = $(MPICC)
 
 $(LIB): $(call object,$(LIB_SRC)) $(BUILD)/link-flags
@@ -262,6 +290,8 @@ $(BUILD)/libexec/%-build:    private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LI
 $(BUILD)/libexec/%-fetch:    private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
 $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
 	$(CURL_LIBS) $(GTEST_LIBS)
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
+	$(CRYPTO_LIBS) $(if $(findstring worker_unit,$@),$(GTEST_LIBS)) -lpthread
 $(call program,$(PMIX_SRC)): private needs = $(PMIX_LIBS)
 $(call program,$(MPI_SRC)):  private linker = $(MPICC)
 
@@ -270,11 +300,18 @@ $(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
 $(BUILD)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
 $(BUILD)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
 $(BUILD)/bin/pinstep $(PRIVATE_PROGRAMS) $(UNIT): $(ENV_LIB)
+ifdef WITH_WORKER
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): $(call object,$(WORKER_SRC)) $(ENV_LIB)
+$(WORKER) $(WORKER_MUTE):    $(call object,$(WORKER_MAIN))
+$(WORKER) $(WORKER_UNIT):    $(call object,$(REDUCER_SRC))
+$(WORKER_MUTE):              $(call mute_object,$(REDUCER_SRC))
+$(WORKER_UNIT):              $(call object,$(WORKER_UNIT_SRC))
+endif
 $(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC))
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
-$(PROGRAMS) $(PRIVATE_PROGRAMS) $(UNIT) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
+$(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -Wl,--as-needed -o $@ $(filter %.o,$^) \
 		$(filter $(ENV_LIB),$(needs)) $(LIB) $(filter-out $(ENV_LIB),$(needs)) $(LIBS)
 
@@ -301,6 +338,7 @@ OBJECTS = \
 	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
+	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC)) $(call mute_object,$(REDUCER_SRC)) \
 	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 
@@ -321,7 +359,7 @@ check check-full bench fuzz:
 # ---- Installation: FILE:DIRECTORY of everything, for install and uninstall alike
 
 INSTALLED = \
-	$(PROGRAMS:%=%:$(bindir)) \
+	$(patsubst %,%:$(bindir),$(PROGRAMS) $(WORKER)) \
 	$(PRIVATE_PROGRAMS:%=%:$(libexecdir)/pinstep) \
 	$(SOLVER:%=%:$(libexecdir)/pinstep/solver) \
 	$(PLUGIN:%=%:$(plugindir)) \

@@ -1,0 +1,47 @@
+#include "launcher/worker/data/npy.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "envtools/base/fd.h"
+
+namespace pinstep::worker {
+namespace {
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string npy_head(std::string_view descr, const std::vector<std::size_t>& shape) {
+  std::string sizes;
+  for (const std::size_t size : shape) sizes += std::to_string(size) + ", ";
+  std::string text =
+      "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" + sizes + "), }";
+  // Magic and length take 10 bytes; blanks and a newline bring the whole to a multiple of 64.
+  text.append(63 - (10 + text.size()) % 64, ' ') += '\n';
+  std::string head("\x93NUMPY\x01\x00", 8);
+  head += static_cast<char>(text.size() & 0xff);
+  head += static_cast<char>(text.size() >> 8);
+  return head + text;
+}
+
+Result<void> write_whole(const std::string& path, std::string_view head, std::string_view body) {
+  const std::string aside = path + "+";
+  UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid()) return fail_errno(errno, "write", aside);
+  if (!write_all(fd.get(), head) || !write_all(fd.get(), body) || ::fsync(fd.get()) != 0)
+    return fail_errno(errno, "write", aside);
+  if (std::rename(aside.c_str(), path.c_str()) != 0) return fail_errno(errno, "rename to", path);
+  return {};
+}
+
+}  // namespace pinstep::worker

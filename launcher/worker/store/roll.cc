@@ -1,0 +1,91 @@
+#include "launcher/worker/store/roll.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pinstep::worker {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKinds{"gone", "failed", "silent", "unknown"};
+
+}  // namespace
+
+std::string_view to_string(Verdict::Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+std::optional<Verdict::Kind> parse_verdict_kind(std::string_view name) {
+  const auto found = std::find(kKinds.begin(), kKinds.end(), name);
+  if (found == kKinds.end()) return std::nullopt;
+  return static_cast<Verdict::Kind>(found - kKinds.begin());
+}
+
+Result<void> Roll::arrive(std::uint32_t rank, const std::string& node) {
+  if (rank >= size())
+    return fail(ErrorKind::conflict,
+                "rank " + std::to_string(rank) + " among " + std::to_string(size()) + " ranks");
+  Member& member = members_[rank];
+  if (member.state != State::missing)
+    return fail(ErrorKind::conflict,
+                "there are two with rank " + std::to_string(rank) + ", on " + member.node + " and " + node);
+  member = {State::present, node};
+  return {};
+}
+
+void Roll::lose(std::uint32_t rank) {
+  Member& member = members_[rank];
+  // Who reported knows the verdict or will not hear it: it may go.
+  if (member.state == State::present && !first_)
+    first_ = Verdict{Verdict::Kind::gone, {rank}, name({rank}) + " is gone"};
+  member.state = member.state == State::reported ? State::left : State::gone;
+}
+
+void Roll::report(std::uint32_t rank, const std::optional<std::string>& own_error, Moment now) {
+  members_[rank].state = State::reported;
+  if (own_error && !first_)
+    first_ = Verdict{Verdict::Kind::failed, {rank}, name({rank}) + " has failed: " + *own_error};
+  if (!first_report_) first_report_ = now;
+}
+
+std::optional<Verdict> Roll::verdict(Moment now) const {
+  if (first_) return first_;
+  if (!first_report_) return std::nullopt;
+  std::vector<std::uint32_t> silent;
+  for (std::uint32_t rank = 0; rank < size(); ++rank)
+    if (members_[rank].state == State::present || members_[rank].state == State::missing)
+      silent.push_back(rank);
+  if (silent.empty()) return Verdict{Verdict::Kind::unknown, {}, "no rank is missing"};
+  if (now < *due()) return std::nullopt;
+  return Verdict{Verdict::Kind::silent, silent,
+                 name(silent) + (silent.size() == 1 ? " does" : " do") + " not answer"};
+}
+
+std::optional<Roll::Moment> Roll::due() const {
+  if (!first_report_) return std::nullopt;
+  return *first_report_ + grace_;
+}
+
+std::uint32_t Roll::present() const {
+  return static_cast<std::uint32_t>(std::count_if(members_.begin(), members_.end(), [](const Member& member) {
+    return member.state == State::present || member.state == State::reported;
+  }));
+}
+
+std::vector<std::uint32_t> Roll::missing() const {
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < size(); ++rank)
+    if (members_[rank].state == State::missing) ranks.push_back(rank);
+  return ranks;
+}
+
+std::string Roll::name(const std::vector<std::uint32_t>& ranks) const {
+  constexpr std::size_t kMost = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size() && i < kMost; ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (!members_[ranks[i]].node.empty()) text += " on " + members_[ranks[i]].node;
+  }
+  if (ranks.size() > kMost) text += " and " + std::to_string(ranks.size() - kMost) + " more";
+  return text;
+}
+
+}  // namespace pinstep::worker

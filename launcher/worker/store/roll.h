@@ -1,0 +1,72 @@
+// Who is there, who is gone, and who has not come to the place where the others failed: decided in one place,
+// so that all ranks name the same culprit. Pure; the time comes in from outside.
+//
+// A collective that fails fails for many ranks, most of them because a neighbour gave up. So nobody blames
+// the rank it was waiting for: each reports that it failed, and the verdict is
+//   gone     a rank whose connection ended without a good-bye: the first one
+//   failed   a rank that reported an error of its own: the first one
+//   silent   all ranks that did not report within the grace time after the first report
+//   unknown  all reported, none is gone
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envtools/base/error.h"
+
+namespace pinstep::worker {
+
+struct Verdict {
+  enum class Kind { gone, failed, silent, unknown };
+
+  Kind kind = Kind::unknown;
+  std::vector<std::uint32_t> ranks;
+  std::string text;  // "rank 2 on n1 is gone"
+};
+
+std::string_view to_string(Verdict::Kind kind);
+std::optional<Verdict::Kind> parse_verdict_kind(std::string_view name);
+
+class Roll {
+ public:
+  using Moment = std::chrono::steady_clock::time_point;
+
+  Roll(std::uint32_t size, std::chrono::milliseconds grace) : members_(size), grace_(grace) {}
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
+
+  // Errors: conflict (the rank is there already, or there is no such rank).
+  Result<void> arrive(std::uint32_t rank, const std::string& node);
+  void leave(std::uint32_t rank) { members_[rank].state = State::left; }
+  void lose(std::uint32_t rank);
+  // `own_error` where the rank's own trouble, and not an operation that others share, made it fail.
+  void report(std::uint32_t rank, const std::optional<std::string>& own_error, Moment now);
+
+  // Once something is known to be wrong; nothing as long as it may still turn out otherwise.
+  std::optional<Verdict> verdict(Moment now) const;
+  // When verdict() may change without anybody's doing.
+  std::optional<Moment> due() const;
+  // Whether a rank is gone or has failed, so that waiting for its word is vain.
+  bool is_hopeless() const { return first_.has_value(); }
+
+  std::uint32_t present() const;
+  std::vector<std::uint32_t> missing() const;                       // never arrived
+  std::string name(const std::vector<std::uint32_t>& ranks) const;  // "rank 2 on n1", "ranks 2 on n1, 3 on n1"
+
+ private:
+  enum class State { missing, present, reported, left, gone };
+  struct Member {
+    State state = State::missing;
+    std::string node;
+  };
+
+  std::vector<Member> members_;
+  std::chrono::milliseconds grace_;
+  std::optional<Moment> first_report_;
+  std::optional<Verdict> first_;  // of a rank that is gone or has failed
+};
+
+}  // namespace pinstep::worker

@@ -1,0 +1,191 @@
+#include "launcher/worker/store/tcp_store.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "envtools/base/text.h"
+#include "launcher/worker/store/wire.h"
+
+namespace pinstep::worker {
+namespace {
+
+using Now = std::chrono::steady_clock;
+
+constexpr Milliseconds kBetweenTries{50};
+constexpr Milliseconds kAnswerTime{10'000};  // a request that waits for nobody
+
+int left(Now::time_point until) {
+  return static_cast<int>(
+      std::max<std::int64_t>(0, std::chrono::ceil<Milliseconds>(until - Now::now()).count()));
+}
+
+std::string shown(const std::string& host, std::uint16_t port) {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+}
+
+// Connected before `until`, or an invalid one with errno.
+UniqueFd connect_to(const addrinfo& target, Now::time_point until) {
+  UniqueFd socket(::socket(target.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return socket;
+  if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) == 0) return socket;
+  if (errno != EINPROGRESS) return {};
+  pollfd watched{socket.get(), POLLOUT, 0};
+  int error = ETIMEDOUT;
+  socklen_t size = sizeof error;
+  if (::poll(&watched, 1, left(until)) == 1) ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error == 0) return socket;
+  errno = error;
+  return {};
+}
+
+// One try at one host.
+Result<UniqueFd> try_host(const std::string& host, std::uint16_t port, Now::time_point until) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); status != 0)
+    return fail(ErrorKind::not_found, "cannot find host '" + host + "': " + ::gai_strerror(status));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  int error = 0;
+  for (const addrinfo* target = found; target != nullptr; target = target->ai_next) {
+    UniqueFd socket = connect_to(*target, until);
+    if (socket.valid()) return socket;
+    error = errno;
+  }
+  return fail_errno(error, "reach rank 0 at", shown(host, port));
+}
+
+std::string local_address(const UniqueFd& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char text[INET6_ADDRSTRLEN] = "";
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
+  if (address.ss_family == AF_INET) {
+    ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in&>(address).sin_addr, text, sizeof text);
+    return text;
+  }
+  const in6_addr& six = reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&six))
+    ::inet_ntop(AF_INET, six.s6_addr + 12, text, sizeof text);
+  else
+    ::inet_ntop(AF_INET6, &six, text, sizeof text);
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpStore>> TcpStore::connect(const Meeting& meeting, const Member& member,
+                                                    Milliseconds timeout) {
+  const auto until = Now::now() + timeout;
+  auto store = std::make_unique<TcpStore>();
+  Result<UniqueFd> socket = fail(ErrorKind::invalid, "no address of rank 0 is known");
+  for (std::size_t i = 0; !meeting.hosts.empty(); ++i) {
+    const std::string& host = meeting.hosts[i % meeting.hosts.size()];
+    store->server_ = shown(host, meeting.port);
+    socket = try_host(host, meeting.port, until);
+    if (socket || Now::now() >= until) break;
+    ::poll(nullptr, 0, static_cast<int>(kBetweenTries.count()));
+  }
+  if (!socket)
+    return fail(ErrorKind::timed_out,
+                socket.error().cause + ", tried for " + std::to_string(timeout.count()) + " ms",
+                "rank 0 must run on the node of MASTER_ADDR, and no firewall may close MASTER_PORT");
+  store->socket_ = std::move(*socket);
+  const int on = 1;
+  ::setsockopt(store->socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  store->own_address_ = local_address(store->socket_);
+  const auto answer = store->ask(
+      {"hello", member.cookie, std::to_string(member.size), std::to_string(member.rank), member.node},
+      kAnswerTime);
+  if (!answer) return tl::unexpected(answer.error());
+  if ((*answer)[0] != "ok")
+    return fail(ErrorKind::refused, "rank 0 at '" + store->server_ + "' refuses rank " +
+                                        std::to_string(member.rank) + ": " +
+                                        (answer->size() > 1 ? printable((*answer)[1]) : ""));
+  return store;
+}
+
+Result<Message> TcpStore::ask(const Message& request, Milliseconds timeout) {
+  const std::lock_guard lock(mutex_);
+  if (!trouble_) return tl::unexpected(trouble_.error());
+  auto answer = exchange(request, timeout);
+  if (!answer) trouble_ = tl::unexpected(answer.error());
+  return answer;
+}
+
+Result<Message> TcpStore::exchange(const Message& request, Milliseconds timeout) {
+  const std::string server = "rank 0, which serves the store at '" + server_ + "', ";
+  const auto gone = [&] { return fail(ErrorKind::network, server + "is gone"); };
+  const auto silent = [&] { return fail(ErrorKind::timed_out, server + "does not answer"); };
+  const auto until = Now::now() + timeout;
+  std::string out = encode(request);
+  while (!out.empty()) {
+    const ssize_t sent = ::send(socket_.get(), out.data(), out.size(), MSG_NOSIGNAL);
+    if (sent > 0) out.erase(0, static_cast<std::size_t>(sent));
+    if (sent >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) return gone();
+    pollfd watched{socket_.get(), POLLOUT, 0};
+    if (::poll(&watched, 1, left(until)) == 0) return silent();
+  }
+  for (;;) {
+    bool is_broken = false;
+    if (auto answer = take_message(received_, is_broken); answer && !answer->empty()) return *answer;
+    if (is_broken) return fail(ErrorKind::network, server + "gives an answer that is none");
+    pollfd watched{socket_.get(), POLLIN, 0};
+    if (::poll(&watched, 1, left(until)) == 0) return silent();
+    char chunk[65536];
+    const ssize_t size = ::read(socket_.get(), chunk, sizeof chunk);
+    if (size > 0) received_.append(chunk, static_cast<std::size_t>(size));
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) return gone();
+  }
+}
+
+Result<void> TcpStore::set(const std::string& key, std::string_view value) {
+  const auto answer = ask({"set", key, std::string(value)}, kAnswerTime);
+  if (!answer) return tl::unexpected(answer.error());
+  return {};
+}
+
+Result<std::string> TcpStore::get(const std::string& key, Milliseconds timeout) {
+  auto answer = ask({"get", key, std::to_string(timeout.count())}, timeout + kAnswerTime);
+  if (!answer) return tl::unexpected(answer.error());
+  answer->resize(2);
+  if ((*answer)[0] == "ok") return (*answer)[1];
+  if ((*answer)[0] == "hopeless") return fail(ErrorKind::network, (*answer)[1]);
+  const std::string who = (*answer)[1].empty() ? "nobody set '" + key + "'" : (*answer)[1];
+  return fail(ErrorKind::timed_out, who + " within " + std::to_string(timeout.count()) + " ms");
+}
+
+Result<void> TcpStore::report(const std::optional<std::string>& own_error, Milliseconds timeout) {
+  Message request{"report"};
+  if (own_error) request.push_back(*own_error);
+  const auto answer = ask(request, timeout);
+  if (!answer) return tl::unexpected(answer.error());
+  return {};
+}
+
+Verdict TcpStore::verdict(Milliseconds timeout) {
+  const auto answer = ask({"verdict"}, timeout);
+  if (!answer)
+    return {answer.error().kind == ErrorKind::timed_out ? Verdict::Kind::silent : Verdict::Kind::gone,
+            {0},
+            answer.error().cause};
+  Verdict verdict;
+  if (answer->size() != 4) return verdict;
+  verdict.kind = parse_verdict_kind((*answer)[1]).value_or(Verdict::Kind::unknown);
+  for (const std::string_view rank : split((*answer)[2], ','))
+    if (const auto number = parse_number<std::uint32_t>(rank)) verdict.ranks.push_back(*number);
+  verdict.text = printable((*answer)[3]);
+  return verdict;
+}
+
+void TcpStore::bye() { (void)ask({"bye"}, kAnswerTime); }
+
+}  // namespace pinstep::worker

@@ -1,0 +1,93 @@
+// A store that rank 0 serves on one TCP port. Its server also keeps the roll (store/roll.h): each rank has one
+// connection as long as it lives, and the kernel ends it when the rank dies, however it dies.
+//
+// Messages (store/wire.h), one answer for each request, in order:
+//   hello COOKIE SIZE RANK NODE   ok · refused TEXT
+//   set KEY VALUE                 ok
+//   get KEY MILLISECONDS          ok VALUE · late TEXT · hopeless TEXT (a rank is gone: it will not come)
+//   report [ERROR]                ok; this rank has failed, by its own ERROR or with others
+//   verdict                       ok KIND RANKS TEXT, when it stands
+//   bye                           ok; the end of the connection is then no loss
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "envtools/base/fd.h"
+#include "launcher/worker/store/roll.h"
+#include "launcher/worker/store/store.h"
+
+namespace pinstep::worker {
+
+// Where the server is. Several addresses: of one node, to be tried in turn.
+struct Meeting {
+  std::vector<std::string> hosts;  // literal addresses or names
+  std::uint16_t port = 0;
+};
+
+class TcpStoreServer {
+ public:
+  struct Settings {
+    std::string cookie;  // of this job and step: ranks of another are refused
+    std::uint32_t size = 1;
+    Milliseconds grace{2000};  // how long after the first report others may still report
+  };
+
+  // Binds with SO_REUSEADDR: the port may be held for us (launcher/rendezvous/port.h). 0 takes any port. Serves
+  // in a thread of its own. Errors: busy, refused, os.
+  static Result<std::unique_ptr<TcpStoreServer>> start(std::uint16_t port, Settings settings);
+  ~TcpStoreServer();
+
+  std::uint16_t port() const { return port_; }
+  // Waits until all ranks that came have gone again, but not longer than this.
+  void linger(Milliseconds most);
+
+ private:
+  class Loop;
+  TcpStoreServer();
+
+  std::unique_ptr<Loop> loop_;
+  std::thread thread_;
+  std::uint16_t port_ = 0;
+};
+
+struct Member {
+  std::string cookie;
+  std::uint32_t size = 1;
+  std::uint32_t rank = 0;
+  std::string node;
+};
+
+class TcpStore final : public Store {
+ public:
+  // Tries until the server is there. Errors: timed_out, refused (the server does not want us), not_found (no
+  // such host), network.
+  static Result<std::unique_ptr<TcpStore>> connect(const Meeting& meeting, const Member& member,
+                                                   Milliseconds timeout);
+
+  Result<void> set(const std::string& key, std::string_view value) override;
+  Result<std::string> get(const std::string& key, Milliseconds timeout) override;
+
+  // Tells that this rank has failed. `own_error` as in Roll::report.
+  Result<void> report(const std::optional<std::string>& own_error, Milliseconds timeout);
+  // Who is to blame; waits for it at most this long. Where the server is gone, it is rank 0.
+  Verdict verdict(Milliseconds timeout);
+  void bye();
+
+  // The literal address by which this node reaches the server's, and so the other nodes.
+  const std::string& own_address() const { return own_address_; }
+
+ private:
+  Result<std::vector<std::string>> exchange(const std::vector<std::string>& request, Milliseconds timeout);
+  Result<std::vector<std::string>> ask(const std::vector<std::string>& request, Milliseconds timeout);
+
+  std::mutex mutex_;      // guards the connection: one request at a time
+  Result<void> trouble_;  // of the first request that was not answered; later ones need not be sent
+  UniqueFd socket_;
+  std::string received_;
+  std::string own_address_;
+  std::string server_;  // "[10.0.0.1]:29500", for messages
+};
+
+}  // namespace pinstep::worker

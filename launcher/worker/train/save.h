@@ -1,0 +1,36 @@
+// What a rank leaves on disk after training, for any program that reads .npy and JSON:
+//
+//   DIR/rank-R/model.json    {"model": "mlp", "sizes": [784, …, 10], "mean": …, "deviation": …, "accuracy": …}
+//   DIR/rank-R/layerN.weight.npy, layerN.bias.npy   f32; outputs × inputs, outputs
+//   DIR/rank-R/samples.npy   u32: numbers of the samples it trained on, in order
+//
+// An image is (grey level - mean) / deviation; layer N is x · weightᵀ + bias, and max(·, 0) but for the last;
+// the largest output is the class.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "envtools/base/error.h"
+#include "launcher/worker/model/model.h"
+
+namespace pinstep::worker {
+
+// Of Fashion-MNIST's training images, in grey levels from 0 to 255.
+inline constexpr float kMeanGrey = 72.94F;
+inline constexpr float kDeviationGrey = 90.02F;
+
+struct SavedRun {
+  std::uint32_t rank = 0;
+  std::vector<std::uint32_t> sizes;
+  std::vector<Parameter> parameters;
+  std::vector<float> values;
+  std::vector<std::uint32_t> samples;
+  double accuracy = 0;
+};
+
+// Makes the directories. model.json is written last: where it is, the rest is whole. Errors: refused, no_space,
+// os.
+Result<void> save(const std::string& directory, const SavedRun& run);
+
+}  // namespace pinstep::worker

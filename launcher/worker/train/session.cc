@@ -1,0 +1,121 @@
+#include "launcher/worker/train/session.h"
+
+#include <algorithm>
+
+#include "launcher/rendezvous/addresses.h"
+#include "launcher/worker/store/pmix.h"
+#include "launcher/worker/transport/gloo.h"
+#include "launcher/worker/transport/threads.h"
+#include "launcher/worker/try.h"
+
+namespace pinstep::worker {
+namespace {
+
+// How long ranks may still report after the first did: the time in which a healthy one notices that another
+// gave up, and no more than a user likes to wait for a message.
+constexpr Milliseconds kGrace{1500};
+// How long rank 0 answers the others after it has failed itself.
+constexpr Milliseconds kLinger{2000};
+
+// Those that others have caused, or share.
+bool is_shared(const Error& error) {
+  return error.kind == ErrorKind::network || error.kind == ErrorKind::timed_out;
+}
+
+}  // namespace
+
+Session::~Session() = default;
+
+Result<void> Session::open(const Environment& environment) {
+  PINSTEP_TRY(find_place(environment));
+  if (place_.size == 1) {
+    transport_ =
+        std::make_unique<ThreadTransport>(std::make_shared<ThreadGroup>(1, settings_.deadline), 0, device_);
+    return {};
+  }
+  return connect();
+}
+
+Result<void> Session::find_place(const Environment& environment) {
+  const bool uses_pmix = settings_.store == StoreKind::pmix ||
+                         (settings_.store == StoreKind::automatic && prefers_pmix(environment));
+  if (!uses_pmix) {
+    auto place = place_from_environment(environment);
+    if (!place) return tl::unexpected(place.error());
+    place_ = std::move(*place);
+    if (place_.rank == 0 && place_.meeting) return serve(place_.meeting->port, place_.size);
+    return {};
+  }
+  place_.cookie = cookie_of(environment);
+  auto place = meet_by_pmix(place_.cookie, [this](std::uint32_t size) -> Result<Meeting> {
+    PINSTEP_TRY(serve(0, size));
+    SystemNameService names;
+    Meeting meeting{own_addresses(settings_.node, names), server_->port()};
+    if (meeting.hosts.empty()) meeting.hosts.emplace_back("127.0.0.1");
+    return meeting;
+  });
+  if (!place) return tl::unexpected(place.error());
+  place_ = std::move(*place);
+  return {};
+}
+
+Result<void> Session::serve(std::uint16_t port, std::uint32_t size) {
+  auto server = TcpStoreServer::start(port, {place_.cookie, size, kGrace});
+  if (!server) return tl::unexpected(server.error());
+  server_ = std::move(*server);
+  return {};
+}
+
+Result<void> Session::connect() {
+  auto store = TcpStore::connect(*place_.meeting, {place_.cookie, place_.size, place_.rank, settings_.node},
+                                 settings_.start_time);
+  if (!store) return tl::unexpected(store.error());
+  store_ = std::move(*store);
+  GlooSettings gloo{place_.rank,         place_.size,          gloo_address(),
+                    settings_.interface, settings_.start_time, settings_.deadline};
+  auto transport = connect_gloo(gloo, *store_, device_);
+  if (!transport) return tl::unexpected(transport.error());
+  transport_ = std::move(*transport);
+  return {};
+}
+
+// The one by which this node reaches rank 0's. On that node itself it may be the loopback's, which is of no use
+// to others.
+std::string Session::gloo_address() const {
+  if (place_.size == place_.local_size || !is_loopback(store_->own_address())) return store_->own_address();
+  SystemNameService names;
+  const auto addresses = own_addresses(settings_.node, names);
+  return addresses.empty() ? store_->own_address() : addresses.front();
+}
+
+Ending Session::give_up(const Error& error) {
+  Ending ending{Outcome::failed, error, {}, true};
+  const bool shared = is_shared(error);
+  if (transport_) transport_->abort();
+  if (store_) {
+    (void)store_->report(shared ? std::nullopt : std::optional(error.cause), kGrace);
+    if (shared) {
+      const Verdict verdict = store_->verdict(kGrace + kLinger);
+      ending.ranks = verdict.ranks;
+      ending.error.cause = verdict.text + " (rank " + std::to_string(place_.rank) + ": " + error.cause + ")";
+      if (verdict.kind == Verdict::Kind::failed) ending.error.hint = "see that rank's own message";
+      ending.outcome = verdict.kind == Verdict::Kind::unknown ? Outcome::peers_unclear : Outcome::peer_lost;
+    }
+    store_->bye();
+  } else if (shared) {
+    ending.outcome = Outcome::peer_lost;
+  }
+  // A node says it once: its first rank, or the next one where that may be the one to blame.
+  const bool first_is_blamed =
+      std::find(ending.ranks.begin(), ending.ranks.end(), place_.rank - 1) != ending.ranks.end();
+  ending.is_to_be_said = !shared || place_.local_rank == 0 || (place_.local_rank == 1 && first_is_blamed);
+  if (server_) server_->linger(kLinger);
+  return ending;
+}
+
+void Session::close() {
+  if (store_) store_->bye();
+  if (server_) server_->linger(settings_.deadline);
+}
+
+}  // namespace pinstep::worker

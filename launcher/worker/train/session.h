@@ -1,0 +1,66 @@
+// This rank among the others: how it comes to them, and how it leaves, in peace or not.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "launcher/worker/store/place.h"
+#include "launcher/worker/transport/transport.h"
+
+namespace pinstep::worker {
+
+enum class StoreKind { automatic, tcp, pmix };
+
+struct SessionSettings {
+  StoreKind store = StoreKind::automatic;
+  Milliseconds start_time{300'000};  // for all ranks to come and connect
+  Milliseconds deadline{60'000};     // of each collective
+  std::string interface;             // of the network; empty for the one that reaches rank 0
+  std::string node;                  // this node's name
+};
+
+// Exit codes; in the manual.
+enum class Outcome { done = 0, failed = 1, peer_lost = 3, peers_unclear = 4 };
+
+// What went wrong, in the end.
+struct Ending {
+  Outcome outcome = Outcome::failed;
+  Error error;                       // with the verdict of all ranks in it
+  std::vector<std::uint32_t> ranks;  // to blame, where it is not this one
+  bool is_to_be_said = true;         // by this rank
+};
+
+class Session {
+ public:
+  Session(SessionSettings settings, Device& device) : settings_(std::move(settings)), device_(device) {}
+  ~Session();
+
+  // Reads the place from the environment or PMIx and connects to all. Errors: those of place_from_environment,
+  // the stores and the transport.
+  Result<void> open(const Environment& environment);
+
+  const Place& place() const { return place_; }
+  Transport& transport() { return *transport_; }
+  std::string_view transport_name() const { return place_.size == 1 ? "none" : "gloo"; }
+
+  // After an error of open() or of anything that uses the transport: gives up, tells the others, and finds out
+  // with them who is to blame.
+  Ending give_up(const Error& error);
+  // When all is done: waits for the others, rank 0 until all have left.
+  void close();
+
+ private:
+  Result<void> find_place(const Environment& environment);
+  Result<void> serve(std::uint16_t port, std::uint32_t size);
+  Result<void> connect();
+  std::string gloo_address() const;
+
+  const SessionSettings settings_;
+  Device& device_;
+  Place place_;
+  std::unique_ptr<TcpStoreServer> server_;  // rank 0's
+  std::unique_ptr<TcpStore> store_;
+  std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace pinstep::worker

@@ -1,0 +1,106 @@
+// Data-parallel training: each rank has all parameters and its share of each batch; gradients are added up.
+//
+// Deterministic: with the same seed, data, settings and number of ranks all runs end with the same bits, on all
+// ranks. N ranks with batch B do the steps of one rank with batch N·B, but for the order of additions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/worker/data/images.h"
+#include "launcher/worker/data/sampler.h"
+#include "launcher/worker/device/memory.h"
+#include "launcher/worker/model/model.h"
+#include "launcher/worker/reducer/reducer.h"
+
+namespace pinstep::worker {
+
+struct TrainSettings {
+  std::uint32_t epochs = 3;
+  std::uint32_t batch = 64;  // of each rank
+  float rate = 0.05F;
+  float momentum = 0.9F;
+  float decay = 0;
+  std::uint64_t seed = 1;
+  std::vector<std::uint32_t> hidden{256, 128};
+  std::uint64_t most_steps = 0;  // in all; 0: no limit
+  BucketSizes buckets;
+};
+
+struct EpochReport {
+  std::uint32_t epoch = 0;  // from 1
+  std::uint64_t steps = 0;  // in this epoch
+  double loss = 0;          // mean over the samples trained on, before each step
+  double train_accuracy = 0;
+  double test_loss = 0;
+  double accuracy = 0;        // on the test images
+  std::uint64_t samples = 0;  // of all ranks
+  double seconds = 0;         // training alone
+};
+
+// Images and labels of a set in a device's memory.
+struct DeviceImages {
+  Memory values, labels;
+};
+
+class Trainer {
+ public:
+  // All ranks together: they compare their settings and data, take rank 0's initial parameters and check that
+  // they have the same. The references must live longer. Errors: conflict (ranks that differ are named),
+  // invalid, no_space, and those of the transport.
+  static Result<std::unique_ptr<Trainer>> create(Device& device, Transport& transport, const DataSet& data,
+                                                 const TrainSettings& settings);
+
+  // One pass over the data, then over the test images. The epoch counts from 1. Errors: those of the transport.
+  Result<EpochReport> train(std::uint32_t epoch);
+  bool is_finished() const { return settings_.most_steps > 0 && steps_ >= settings_.most_steps; }
+
+  // sha256 of the parameters' bytes; all ranks together, they must be the same on all. Errors: conflict.
+  Result<std::string> agreed_weights();
+
+  struct Weights {
+    std::vector<Parameter> parameters;
+    std::vector<float> values;
+  };
+  Result<Weights> weights();
+  // Numbers of the samples this rank has trained on, in order.
+  const std::vector<std::uint32_t>& seen() const { return seen_; }
+  // The gradient of the last step, added up over all ranks.
+  Result<std::vector<float>> gradient();
+
+  const Model& model() const { return *model_; }
+  std::vector<std::uint32_t> sizes() const;
+  std::size_t buckets() const { return reducer_->buckets().size(); }
+
+ private:
+  Trainer(Device& device, Transport& transport, const DataSet& data, const TrainSettings& settings);
+  Result<void> prepare();
+  Result<void> upload(const Images& images, DeviceImages& to);
+  Result<void> begin_values();
+  // All ranks together: whether the text is the same on all.
+  Result<void> agree(const std::string& text, const std::string& what);
+  Result<void> load(const DeviceImages& images, std::span<const std::uint32_t> index);
+  Result<void> step(std::span<const std::uint32_t> index);
+  Result<void> evaluate(EpochReport& report);
+  // totals_ of all ranks, and zero again.
+  Result<std::vector<double>> take_totals();
+  template <class T>
+  Result<std::vector<T>> to_host(Array array);
+
+  Device& device_;
+  Transport& transport_;
+  const DataSet& data_;
+  const TrainSettings settings_;
+  const Sampler sampler_;
+  Stream stream_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Reducer> reducer_;
+  DeviceImages train_, test_;
+  Memory index_, totals_, velocity_;
+  std::vector<std::int32_t> host_index_;
+  std::vector<std::uint32_t> seen_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace pinstep::worker
