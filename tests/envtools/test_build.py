@@ -177,7 +177,7 @@ def test_packages_with_link_scripts_are_refused(alice, testdata):
     channel = alice.write("channel/noarch/README", "").parent
     shutil.copy(package, channel)
     digest = hashlib.sha256(package.read_bytes()).hexdigest()
-    lock = alice.write("x.lock", f"@EXPLICIT\n{channel.as_uri()}/{package.name}#sha256:{digest}\n")
+    lock = alice.write("x.lock", f"# platform: linux-64\n@EXPLICIT\n{channel.as_uri()}/{package.name}#sha256:{digest}\n")
     error = failure(alice("build", "--json", "--store=s", lock))
     assert error["error"] == "refused" and "link-scripts" in error["cause"], error
     assert leftovers(alice.home / "s") == []
