@@ -11,7 +11,6 @@
 #include "envtools/hash/hash.h"
 #include "envtools/pin/pin.h"
 #include "envtools/store/records.h"
-#include "pinstep_config.h"
 
 namespace pinstep::cli {
 namespace {
@@ -96,11 +95,6 @@ Result<Located> locate(const Place& place, const NamedEnv& env) {
     return fail(ErrorKind::not_found, "the environment of '" + env.path + "' is not built",
                 "'pinstep build " + shell_quote(env.path) + "' builds it");
   return Located{(*published)->prefix, *published};
-}
-
-std::string private_program(const std::string& name) {
-  const std::string beside = own_program_directory() + "/../libexec/pinstep/" + name;
-  return ::access(beside.c_str(), X_OK) == 0 ? beside : std::string(PINSTEP_LIBEXECDIR) + "/" + name;
 }
 
 }  // namespace pinstep::cli

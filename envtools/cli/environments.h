@@ -43,7 +43,4 @@ struct Located {
 };
 Result<Located> locate(const Place& place, const NamedEnv& env);
 
-// A program that only pinstep calls: beside its own directory, else where it was installed.
-std::string private_program(const std::string& name);
-
 }  // namespace pinstep::cli

@@ -12,6 +12,7 @@
 #include "envtools/channel/channel.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/environments.h"
+#include "envtools/cli/locking.h"
 #include "envtools/hash/hash.h"
 #include "envtools/json/json.h"
 #include "envtools/pin/pin.h"
@@ -29,8 +30,9 @@ constexpr std::string_view kBuildUsage =
 Builds an environment from its lock, into the store, unless it is there. Several
 processes that build one environment at a time do it once.
 
-  ENV             an environment file, which has its lock beside it, or a lock; without
-                  it environment.yml in this directory or the nearest above
+  ENV             an environment file, which is locked first if it has no lock beside
+                  it, or a lock; without it environment.yml in this directory or the
+                  nearest above
 
   --store=DIR     build into this store
   --platform=P    of the lock's platforms; this machine's without it
@@ -82,14 +84,66 @@ Result<int> job_count(const Parsed& parsed, const Settings& settings) {
   return static_cast<int>(*count);
 }
 
-Result<BuildJob> make_job(const World& world, const Parsed& parsed, const Place& place, const NamedEnv& env) {
-  if (env.kind != NamedEnv::Kind::spec && env.kind != NamedEnv::Kind::lock)
-    return fail(ErrorKind::invalid, "only an environment file or a lock can be built",
-                "'" + env.path + "' is neither");
-  const auto lock_file = lock_file_of(env);
-  if (!lock_file) return tl::unexpected(lock_file.error());
-  const auto lock = parse_lock(lock_file->text, lock_file->path);
+std::string listed(const std::vector<std::string>& changes) {
+  std::string text;
+  for (const std::string& change : changes) text += (text.empty() ? "" : ", ") + change;
+  return text;
+}
+
+// A lock with its text.
+struct ToBuild {
+  LockFile file;
+  Lock lock;
+  std::string name;  // of the spec
+};
+
+Result<ToBuild> make_first_lock(const World& world, const Place& place, const Spec& spec) {
+  Progress progress;
+  auto options = lock_options(world, place.settings, progress);
+  if (!options) return tl::unexpected(options.error());
+  if (auto solver = add_solver(*options, place.settings, progress); !solver)
+    return tl::unexpected(solver.error());
+  auto lock = make_lock(spec, *options, nullptr);
+  progress.clear();
   if (!lock) return tl::unexpected(lock.error());
+  const std::string path = lock_path_of(spec.path);
+  if (auto saved = save_lock(*lock, path); !saved) return tl::unexpected(saved.error());
+  std::string text = write_lock(*lock);
+  return ToBuild{{path, std::move(text)}, std::move(*lock), spec.name};
+}
+
+Result<ToBuild> lock_of_spec(const World& world, const Place& place, const NamedEnv& env) {
+  const auto spec = load_spec(env.path);
+  if (!spec) return tl::unexpected(spec.error());
+  auto check = check_lock(*spec, lock_path_of(env.path));
+  if (!check) return tl::unexpected(check.error());
+  if (check->state == LockState::none) return make_first_lock(world, place, *spec);
+  // One that another program made says nothing of the spec: whoever put it there knows.
+  if (check->state == LockState::changed && check->ours)
+    return fail(
+        ErrorKind::conflict,
+        "'" + lock_path_of(env.path) + "' does not fit its spec: " + listed(check->changes),
+        "'pinstep lock " + shell_quote(env.path) + "' solves it anew; the lock itself can be built as it is");
+  auto file = lock_file_of(env);
+  if (!file) return tl::unexpected(file.error());
+  return ToBuild{std::move(*file), std::move(*check->lock), spec->name};
+}
+
+Result<ToBuild> to_build(const World& world, const Place& place, const NamedEnv& env) {
+  if (env.kind == NamedEnv::Kind::spec) return lock_of_spec(world, place, env);
+  if (env.kind != NamedEnv::Kind::lock)
+    return fail(ErrorKind::invalid,
+                "only an environment file or a lock can be built, and '" + env.path + "' is neither");
+  auto file = lock_file_of(env);
+  if (!file) return tl::unexpected(file.error());
+  auto lock = parse_lock(file->text, file->path);
+  if (!lock) return tl::unexpected(lock.error());
+  return ToBuild{std::move(*file), std::move(*lock), ""};
+}
+
+Result<BuildJob> make_job(const World& world, const Parsed& parsed, const Place& place, const NamedEnv& env) {
+  const auto what = to_build(world, place, env);
+  if (!what) return tl::unexpected(what.error());
   const auto channels = load_channel_config(world.environment, place.settings.channels);
   if (!channels) return tl::unexpected(channels.error());
   const auto options = build_options(parsed, place.settings);
@@ -98,20 +152,16 @@ Result<BuildJob> make_job(const World& world, const Parsed& parsed, const Place&
   if (!jobs) return tl::unexpected(jobs.error());
 
   BuildJob job;
-  job.lock_text = lock_file->text;
-  job.lock_path = lock_file->path;
+  job.lock_text = what->file.text;
+  job.lock_path = what->file.path;
   job.platform = parsed.last("platform").value_or(std::string(own_platform()));
-  if (env.kind == NamedEnv::Kind::spec) {
-    const auto spec = load_spec(env.path);
-    if (!spec) return tl::unexpected(spec.error());
-    job.name = spec->name;
-  }
+  job.name = what->name;
   job.options = *options;
   job.store = place.stores.front().directory();
   for (const Store& store : place.stores) job.stores.push_back(store.directory());
   job.trusted_uids = place.settings.trusted_uids;
-  job.channel_urls = channel_urls(*lock, *channels);
-  job.fetch_program = private_program("pinstep-fetch");
+  job.channel_urls = channel_urls(what->lock, *channels);
+  job.fetch_program = private_file("pinstep-fetch");
   job.jobs = *jobs;
   job.quiet = parsed.has("quiet");
   job.verbose = parsed.has("verbose");
@@ -176,7 +226,7 @@ int run_build(const World& world, const Arguments& arguments) {
   const auto job = make_job(world, *parsed, *place, *env);
   if (!job) return report(job.error(), json);
 
-  const auto result = build(private_program("pinstep-build"), world.environment, *job);
+  const auto result = build(private_file("pinstep-build"), world.environment, *job);
   if (!result) return report(result.error(), json);
   if (env->kind == NamedEnv::Kind::spec && job->platform == own_platform())
     keep_link(env->path, result->prefix);
