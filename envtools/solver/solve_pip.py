@@ -140,7 +140,7 @@ def _run_uv(request, work):
     machine, glibc = _platform(request)
     known = max((minor for minor in MANYLINUX if minor <= glibc), default=MANYLINUX[0])
     command = [UV, "pip", "compile", os.path.join(work, "requirements.in"),
-               "--constraints", os.path.join(work, "provided.txt"),
+               *(["--constraints", os.path.join(work, "provided.txt")] if request["provided"] else []),
                "--format", "pylock.toml", "-o", os.path.join(work, "pylock.toml"), "--generate-hashes",
                "--only-binary", ":all:", "--python", sys.executable, "--no-python-downloads",
                "--python-version", request["python"], "--python-platform", f"{machine}-manylinux_2_{known}",
@@ -180,6 +180,7 @@ def _pip_configuration():
 
 
 def _refusal(text, work, request):
+    text = re.sub(r"(?m)^warning: .*\n", "", text)
     told = contract.one_line(re.sub(r"[╰├─▶│·×]+", " ", text.replace(work + "/", ""))).replace(" cause: ", ": ")
     told, _, hint = told.removeprefix("error: ").partition(" hint: ")
     subject = f"the pip list of '{request['path']}'"

@@ -74,3 +74,12 @@ def solver():
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return directory
+
+
+@pytest.fixture(scope="session")
+def wheels(solver, tmp_path_factory):
+    """A directory with the solver's wheels, fetched once."""
+    directory = tmp_path_factory.mktemp("wheels")
+    done = subprocess.run([PINSTEP, "setup", f"--download={directory}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return directory

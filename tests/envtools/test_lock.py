@@ -1,6 +1,371 @@
-"""pinstep setup and lock: from a spec to a lock, with the real solver."""
+"""pinstep lock: from a spec to a lock, with the real solver."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+
+import pytest
+
+from channels import Server, record, write_channel, write_wheel
+from conftest import PINSTEP
+
+PYTHON = record("python", "3.11.2", "0_cpython", ["libc"])
+RECORDS = [PYTHON, record("libc", "2.0", "0", ["__glibc >=2.17"]), record("xz", "5.2.6"), record("xz", "5.4.0"),
+           record("numpy", "1.24.2", "py311_0", ["python >=3.11,<3.12.0a0"]),
+           record("pytorch", "2.0.0", "py311_0", ["python", "numpy >=1.20"]),
+           record("gpulib", "1.0", "cuda_0", ["__cuda >=12"]), record("newlibc", "1.0", "0", ["__glibc >=2.36"])]
 
 
-def test_deliberate_failure_is_seen(pinstep):
+class Locker:
+    """A user with a channel, a directory of wheels and a solver."""
+
+    def __init__(self, user, solver):
+        self.user = user
+        self.channel = write_channel(user.home / "channel", *RECORDS)
+        self.wheels = user.home / "wheels"
+        self.wheels.mkdir()
+        self.config(f"channel.local={self.channel}\nsolver={solver}\n")
+
+    def config(self, text):
+        self.user.write(".config/pinstep/config", text)
+
+    def spec(self, *dependencies, pip=(), more=""):
+        lines = [f"- {json.dumps(line)}" for line in dependencies]
+        if pip:
+            pip = ["--no-index", f"--find-links {self.wheels}", *pip]
+            lines += ["- pip:", *(f"  - {json.dumps(line)}" for line in pip)]
+        return self.user.write("environment.yml", "channels: [local]\ndependencies:\n" + "\n".join(lines) + "\n" + more)
+
+    def lock(self, *arguments, **more):
+        return self.user("lock", *arguments, **more)
+
+    def json(self, *arguments, code=0, **more):
+        done = self.lock("--json", *arguments, **more)
+        assert done.returncode == code, done
+        return json.loads(done.stdout)
+
+    def refused(self, *arguments, **more):
+        """(kind, cause) of a failure, which leaves no lock."""
+        error = self.json(*arguments, code=1, **more)
+        assert not [name for name in os.listdir(self.user.home) if "-lock.yml" in name]
+        return error["error"], error["cause"]
+
+    def packages(self, name="environment-lock.yml"):
+        text = (self.user.home / name).read_text()
+        return dict(re.findall(r"^- name: (\S+)\n  version: '?([^'\n]+)'?$", text, re.MULTILINE))
+
+
+@pytest.fixture
+def locker(pinstep, solver):
+    return Locker(pinstep, solver)
+
+
+def test_deliberate_failure_is_seen(locker):
     """Fails, as it must: see `deliberate` in tests/suites.ini."""
-    assert pinstep("--version").returncode == 1
+    locker.spec("xz")
+    locker.lock()
+    assert locker.packages() == {"xz": "5.2.6"}
+
+
+# ---- solving
+
+def test_a_lock_lies_beside_its_spec(locker):
+    locker.spec("xz", "python")
+    (locker.user.home / "src/deep").mkdir(parents=True)
+    done = locker.lock(cwd=locker.user.home / "src/deep")
+    assert done.returncode == 0 and done.stderr == "", done
+    assert re.fullmatch(r"\S+/environment-lock.yml: 3 packages for linux-64, 0.0 MB, solved in [\d.]+ s\n", done.stdout)
+    assert locker.packages() == {"xz": "5.4.0", "python": "3.11.2", "libc": "2.0"}
+
+
+def test_the_same_spec_gives_the_same_bytes(locker):
+    locker.spec("xz", "python")
+    locker.lock("--output=one-lock.yml")
+    locker.lock("--output=two-lock.yml")
+    read = [(locker.user.home / name).read_text() for name in ("one-lock.yml", "two-lock.yml")]
+    assert read[0] == read[1]
+
+
+def test_nothing_is_solved_for_a_lock_that_fits(locker):
+    locker.spec("xz")
+    assert locker.json()["state"] == "made"
+    locker.channel.rename(locker.channel.with_name("gone"))
+    assert locker.json()["state"] == "fits"
+    assert locker.lock().stdout.endswith("environment-lock.yml is up to date\n")
+    assert "cannot read channel 'local'" in locker.lock("--update").stderr
+    assert locker.packages() == {"xz": "5.4.0"}
+
+
+def test_an_update_tells_what_changed(locker):
+    locker.spec("xz")
+    locker.lock()
+    locker.spec("python")
+    assert locker.lock().stdout.endswith("; 0 changed, 2 added, 1 removed\n")
+    write_channel(locker.channel, record("python", "3.11.9", "0_cpython", ["libc"]))
+    assert locker.json("--update")["changes"] == ["~ python 3.11.2 → 3.11.9 (linux-64)"]
+
+
+def test_check_writes_nothing_and_shows_the_changed_lines(locker):
+    locker.spec("xz", "python")
+    done = locker.lock("--check")
+    assert (done.returncode, done.stdout) == (1, f"{locker.user.home}/environment-lock.yml is not there\n")
+    locker.lock()
+    assert locker.lock("--check").returncode == 0
+    locker.spec("xz =5.2", "python")
+    done = locker.lock("--check")
+    assert (done.returncode, done.stdout.splitlines()[1:]) == (1, ["  - conda xz", "  + conda xz =5.2"])
+    assert locker.packages()["xz"] == "5.4.0"
+
+
+def test_comments_names_and_order_are_no_change(locker):
+    locker.spec("xz", "python")
+    locker.lock()
+    locker.spec("python", "xz", more="# a comment\nname: other\n")
+    assert locker.json("--check")["state"] == "fits"
+
+
+def test_a_foreign_lock_is_replaced_on_demand_only(locker):
+    locker.spec("xz")
+    locker.lock()
+    path = locker.user.home / "environment-lock.yml"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if "pinstep.spec" not in line))
+    assert "was not made by pinstep" in locker.lock().stderr
+    assert locker.json("--check", code=1)["changes"] == [
+        "pinstep has not made this lock: whether it fits is not known"]
+    assert locker.lock("--update").returncode == 0
+    assert locker.lock("--check").returncode == 0
+
+
+def test_several_platforms_stay(locker):
+    write_channel(locker.channel, record("xz", "5.0.0"), subdir="linux-aarch64")
+    locker.spec("xz")
+    made = locker.json("--platform=linux-64", "--platform=linux-aarch64")
+    assert (made["platforms"], made["packages"]) == (["linux-64", "linux-aarch64"], 2)
+    locker.spec("xz >=5")
+    assert locker.json()["platforms"] == ["linux-64", "linux-aarch64"]
+    assert locker.json("--check", "--platform=linux-ppc64le", code=1)["changes"] == ["+ platform linux-ppc64le"]
+
+
+def test_a_channel_named_in_a_spec_only_is_a_channel(locker):
+    write_channel(locker.user.home / "other", record("xz", "6.0"))
+    with open(locker.user.home / ".config/pinstep/config", "a") as file:
+        file.write(f"channel.other={locker.user.home}/other\n")
+    locker.spec("other::xz", "python")
+    locker.lock()
+    assert locker.packages()["xz"] == "6.0"
+    locker.spec("xz", "python")
+    locker.lock()
+    assert locker.packages()["xz"] == "5.4.0"
+
+
+# ---- virtual packages
+
+def test_nothing_is_detected_and_a_profile_stays(locker):
+    locker.spec("gpulib")
+    kind, cause = locker.refused()
+    assert kind == "unsatisfiable" and "__cuda" in cause
+    assert "--virtual-package __cuda=VERSION" in locker.lock().stderr
+    locker.lock("--virtual-package=__cuda=12.4")
+    assert locker.packages() == {"gpulib": "1.0"}
+    assert locker.json("--check")["state"] == "fits"
+    assert locker.json("--check", "--virtual-package=__cuda=11.8", code=1)["changes"] == [
+        "- __cuda=12.4 (linux-64)", "+ __cuda=11.8 (linux-64)"]
+    locker.spec("gpulib", "xz")
+    assert locker.json()["changes"] == ["+ xz 5.4.0 (linux-64)"]
+
+
+def test_a_profile_file_and_the_configured_one(locker):
+    locker.spec("newlibc")
+    assert locker.refused()[0] == "unsatisfiable"
+    profile = locker.user.write("nodes.profile", "# partition gpu\n__glibc=2.36   # Debian 12\n")
+    made = locker.json(PINSTEP_PROFILE=str(profile))
+    assert made["state"] == "made"
+    (locker.user.home / "environment-lock.yml").unlink()
+    assert locker.json(f"--profile={profile}")["state"] == "made"
+    locker.user.write("nodes.profile", "__glibc=2.36\n__glibc\n")
+    error = locker.json(f"--profile={profile}", code=1)
+    assert error["cause"] == f"{profile}:2: '__glibc' is no virtual package"
+
+
+# ---- pip
+
+def test_wheels_are_resolved_against_the_conda_part(locker):
+    write_wheel(locker.wheels, "tool", "1.0", requires=["numpy>=1.20", "torch", "helper"])
+    write_wheel(locker.wheels, "helper", "2.0", "cp311-cp311-manylinux_2_28_x86_64")
+    write_wheel(locker.wheels, "helper", "2.0", "cp311-cp311-manylinux_2_36_x86_64")
+    locker.spec("python", "pytorch", pip=["tool"])
+    assert locker.lock().returncode == 0
+    assert locker.packages() == {"python": "3.11.2", "libc": "2.0", "numpy": "1.24.2", "pytorch": "2.0.0",
+                                 "tool": "1.0", "helper": "2.0"}
+    text = (locker.user.home / "environment-lock.yml").read_text()
+    assert f"url: file://{locker.wheels}/helper-2.0-cp311-cp311-manylinux_2_28_x86_64.whl" in text
+    assert re.search(r"pinstep.solver: 'py-rattler [\d.]+, uv [\d.]+'", text)
+
+
+def test_the_conda_part_is_not_overruled(locker):
+    write_wheel(locker.wheels, "tool", "1.0", requires=["numpy>=2"])
+    locker.spec("python", "numpy", pip=["tool"])
+    kind, cause = locker.refused()
+    assert kind == "unsatisfiable" and "tool" in cause
+    assert "the conda part provides numpy 1.24.2" in locker.lock().stderr
+
+
+@pytest.mark.parametrize("line, kind, cause", [
+    ("-e .", "unsupported", "environment.yml:7: '-e .': editable sources cannot be locked yet"),
+    ("-r more.txt", "unsupported", "environment.yml:7: '-r more.txt': other files cannot be read yet"),
+    ("git+https://example.org/x", "unsupported", "version control cannot be locked yet"),
+    ("x @ git+https://example.org/x@v1", "unsupported", "version control cannot be locked yet"),
+    ("x @ https://example.org/x.tar.gz", "unsupported", "source distributions cannot be locked yet"),
+    ("./lib", "unsupported", "source trees and source distributions cannot be locked yet"),
+    ("--weird", "invalid", "environment.yml:7: '--weird': pinstep does not know this option"),
+    ("tool==", "invalid", "environment.yml:7: 'tool=='"),
+    ("absent", "unsatisfiable", "absent was not found"),
+    ("tool==1.0 --hash=sha256:00", "unsatisfiable", "that has one of the digests of its --hash options"),
+    ("windows-only", "unsatisfiable", "windows-only")])
+def test_a_line_that_cannot_be_locked_is_named(locker, line, kind, cause):
+    write_wheel(locker.wheels, "tool", "1.0")
+    write_wheel(locker.wheels, "windows-only", "1.0", "cp311-cp311-win_amd64")
+    locker.spec("python", pip=[line])
+    found = locker.refused()
+    assert found[0] == kind and cause in found[1], found
+
+
+def test_a_pip_list_needs_a_python(locker):
+    write_wheel(locker.wheels, "tool", "1.0")
+    locker.spec("xz", pip=["tool"])
+    assert locker.refused() == ("conflict", f"{locker.user.home}/environment.yml:5: the pip list needs a python, "
+                                "and the conda part has none")
+
+
+def test_relative_find_links_begin_at_the_spec(locker):
+    write_wheel(locker.user.home / "mine", "tool", "1.0")
+    locker.user.write("environment.yml", "channels: [local]\ndependencies:\n- python\n- pip:\n  - --no-index\n"
+                      "  - -f mine\n  - tool\n")
+    (locker.user.home / "sub").mkdir()
+    assert locker.lock("../environment.yml", cwd=locker.user.home / "sub").returncode == 0
+    assert locker.packages()["tool"] == "1.0"
+
+
+def test_the_index_is_the_one_that_pip_knows(locker):
+    write_wheel(locker.user.home / "simple/tool", "tool", "3.0")
+    with Server(locker.user.home) as server:
+        locker.user.write(".config/pip/pip.conf", f"[global]\nindex-url = {server.url}/simple\n")
+        locker.user.write("environment.yml", "channels: [local]\ndependencies: [python, {pip: [tool]}]\n")
+        done = locker.lock()
+    assert done.returncode == 0, done
+    assert locker.packages()["tool"] == "3.0"
+
+
+# ---- why not
+
+def test_an_unsatisfiable_spec_is_one_sentence(locker):
+    locker.spec("xz >=99", "python")
+    kind, cause = locker.refused()
+    assert kind == "unsatisfiable" and "xz >=99" in cause
+    assert len(locker.lock().stderr.splitlines()) == 2
+
+
+def test_what_is_no_match_spec_is_located(locker):
+    locker.user.write("environment.yml", "channels: [local]\ndependencies:\n- python\n- xz =>5\n")
+    kind, cause = locker.refused()
+    assert kind == "invalid" and cause.startswith(f"{locker.user.home}/environment.yml:4: ")
+
+
+def test_a_server_that_is_away_is_named_without_credentials(locker, solver):
+    locker.config(f"channel.local=http://me:secret@127.0.0.1:9/channel\nsolver={solver}\n")
+    locker.spec("xz")
+    kind, cause = locker.refused()
+    assert kind == "network" and "channel 'local'" in cause and "127.0.0.1:9" in cause and "secret" not in cause
+
+
+def test_offline_needs_what_was_fetched_before(locker, solver):
+    with Server(locker.user.home) as server:
+        locker.config(f"channel.local={server.url}/channel\nsolver={solver}\n")
+        locker.spec("xz")
+        kind, cause = locker.refused("--offline")
+        assert kind == "network" and "is not in the cache" in cause and server.asked == []
+        assert locker.lock().returncode == 0
+    assert locker.lock("--offline", "--update").returncode == 0
+    assert "linux-64/xz-5.4.0-0.conda" in (locker.user.home / "environment-lock.yml").read_text()
+
+
+def test_no_solver_stops_with_the_command(locker):
+    locker.config(f"channel.local={locker.channel}\n")
+    locker.spec("xz")
+    kind, _ = locker.refused()
+    assert kind == "not_found" and "'pinstep setup' installs it" in locker.lock().stderr
+    locker.config(f"channel.local={locker.channel}\nsolver={locker.user.home}/empty\n")
+    assert f"'pinstep setup --dir={locker.user.home}/empty' adds it" in locker.lock().stderr
+
+
+def test_a_solver_that_breaks_the_contract_is_said_to(locker, solver, tmp_path):
+    locker.spec("xz")
+    broken = tmp_path / "broken"
+    (link,) = [path for path in solver.iterdir() if path.is_symlink()]
+    (broken / link.name / "bin").mkdir(parents=True)
+    python = broken / link.name / "bin/python"
+    for script, cause in (("echo oh no >&2; exit 9", "failed with exit code 9: oh no"),
+                          ("kill -9 $$", "was ended by signal 9"),
+                          ("echo '{\"packages\": 3}'", "breaks its contract: no packages"),
+                          ("echo '{'", "breaks its contract")):
+        python.write_text(f"#!/bin/sh\n{script}\n")
+        python.chmod(0o755)
+        found = locker.refused(PINSTEP_SOLVER=str(broken))
+        assert cause in found[1], found
+
+
+@pytest.mark.parametrize("arguments, cause", [
+    (["--check", "--update"], "--check and --update exclude each other"), (["a", "b"], "lock takes one spec"),
+    (["--plattform=x"], "there is no option '--plattform'")])
+def test_wrong_usage(locker, arguments, cause):
+    done = locker.lock(*arguments)
+    assert done.returncode == 2 and cause in done.stderr
+
+
+def test_a_directory_that_cannot_be_written_is_said(locker):
+    locker.spec("xz")
+    done = locker.lock("--output=/proc/x-lock.yml")
+    assert done.returncode == 1 and "cannot write '/proc/x-lock.yml'" in done.stderr
+
+
+# ---- on a terminal
+
+def on_terminal(locker, *arguments, **variables):
+    """(exit code, everything shown) of pinstep with a terminal for standard error."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([PINSTEP, *arguments], cwd=locker.user.home, stdin=subprocess.DEVNULL, stdout=theirs,
+                               stderr=theirs, env={**locker.user.variables, **variables})
+    os.close(theirs)
+    shown = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
+def test_progress_is_for_terminals_and_goes_away(locker):
+    locker.spec("xz")
+    code, shown = on_terminal(locker, "lock")
+    assert code == 0 and "pinstep: solving for linux-64 …\r\033[K" in shown
+    assert shown.endswith(" s\r\n")
+
+
+def test_on_a_terminal_a_missing_solver_is_set_up_unless_forbidden(locker, wheels):
+    locker.config(f"channel.local={locker.channel}\n")
+    locker.spec("xz")
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    code, shown = on_terminal(locker, "lock", PINSTEP_SETUP="never", **offline)
+    assert code == 1 and "'pinstep setup' installs it" in shown
+    code, shown = on_terminal(locker, "lock", **offline)
+    assert code == 0, shown
+    assert "pinstep: installing the solver, py-rattler and uv, in " in shown
+    assert locker.packages() == {"xz": "5.4.0"}

@@ -10,15 +10,6 @@ from conftest import BUILD, PINSTEP
 REQUIREMENTS = BUILD / "libexec/pinstep/solver/requirements.txt"
 
 
-@pytest.fixture(scope="session")
-def wheels(solver, tmp_path_factory):
-    """A directory with the solver's wheels, fetched once."""
-    directory = tmp_path_factory.mktemp("wheels")
-    done = subprocess.run([PINSTEP, "setup", f"--download={directory}"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return directory
-
-
 def venvs(directory):
     return [path for path in directory.iterdir() if not path.is_symlink()]
 

@@ -195,5 +195,18 @@ TEST(ListElements, GivesNoneForAnEmptyList) {
   EXPECT_THAT(list_elements("a::b:"), ElementsAre("a", "", "b", ""));
 }
 
+TEST(ExpandVariables, KnowsHomeAndBothForms) {
+  const Environment environment{{{"HOME", "/h"}, {"USER", "u"}, {"EMPTY", ""}}};
+  const auto expand = [&](std::string_view text) {
+    return expand_variables(text, environment).value_or("refused");
+  };
+  EXPECT_EQ(expand("~/x/$USER/${USER}y"), "/h/x/u/uy");
+  EXPECT_EQ(expand("/plain/~"), "/plain/~");
+  EXPECT_EQ(expand("~"), "/h");
+  EXPECT_EQ(expand(""), "");
+  for (const char* text : {"$EMPTY", "$ABSENT/x", "$", "$/x", "${USER", "${}"})
+    EXPECT_EQ(expand(text), "refused") << text;
+}
+
 }  // namespace
 }  // namespace pinstep

@@ -230,6 +230,14 @@ TEST_F(FindProgram, EndsAFailedExecAsEnvDoes) {
   }
 }
 
+TEST(Run, CollectsWhatAProgramComplainsOf) {
+  const auto result = run({{"/bin/sh", "-c", "echo out; echo err >&2"}, {}, "", true}, 100);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->output, "out\n");
+  EXPECT_EQ(result->errors, "err\n");
+  EXPECT_EQ(run({{"/bin/sh", "-c", "echo 12345 >&2"}, {}, "", true}, 3)->errors, "123");
+}
+
 TEST(ProcessEnvironment, IsReadAndReplacedAsAWhole) {
   const ChildEnd end = in_child([] {
     ::clearenv();

@@ -50,6 +50,13 @@ TEST(Trim, TakesBlanksOffBothEnds) {
   EXPECT_EQ(trim(" \t "), "");
 }
 
+TEST(LastLine, IsTheLastThatSaysSomething) {
+  EXPECT_EQ(last_line("a\n b \n\n \t\r\n"), "b");
+  EXPECT_EQ(last_line("progress\rdone"), "done");
+  EXPECT_EQ(last_line("a"), "a");
+  EXPECT_EQ(last_line("\n"), "");
+}
+
 TEST(ParseNumber, TakesAWholeDecimalNumberThatFits) {
   EXPECT_THAT(parse_number<std::uint32_t>("0"), Optional(0u));
   EXPECT_THAT(parse_number<std::uint32_t>("007"), Optional(7u));

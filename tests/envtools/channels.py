@@ -1,0 +1,67 @@
+"""Channels and wheels for tests of solving: what an index says, without the archives behind it."""
+
+import functools
+import hashlib
+import http.server
+import json
+import threading
+import zipfile
+
+
+def record(name, version="1.0", build="0", depends=(), number=0):
+    digest = hashlib.sha256(f"{name}-{version}-{build}".encode()).hexdigest()
+    return {"name": name, "version": version, "build": build, "build_number": number, "depends": list(depends),
+            "sha256": digest, "md5": digest[:32], "size": 1000, "subdir": "linux-64", "timestamp": 1700000000000}
+
+
+def write_channel(directory, *records, subdir="linux-64"):
+    """A channel of these records; more may be added to it later."""
+    for name in {subdir, "noarch", "linux-64"}:
+        path = directory / name / "repodata.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        known = json.loads(path.read_text())["packages.conda"] if path.exists() else {}
+        if name == subdir:
+            known |= {f"{r['name']}-{r['version']}-{r['build']}.conda": {**r, "subdir": subdir} for r in records}
+        path.write_text(json.dumps({"info": {"subdir": name}, "packages": {}, "packages.conda": known}))
+    return directory
+
+
+def write_wheel(directory, name, version, tag="py3-none-any", requires=()):
+    directory.mkdir(parents=True, exist_ok=True)
+    stem = f"{name.replace('-', '_')}-{version}"
+    path = directory / f"{stem}-{tag}.whl"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    metadata += "".join(f"Requires-Dist: {line}\n" for line in requires)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{stem}.dist-info/METADATA", metadata)
+        archive.writestr(f"{stem}.dist-info/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n")
+        archive.writestr(f"{stem}.dist-info/RECORD", "")
+    return path
+
+
+class Server:
+    """Serves a directory on loopback while it is in use; `asked` lists the paths that were."""
+
+    def __init__(self, directory):
+        self.asked = []
+        asked = self.asked
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                super().do_GET()
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                                       functools.partial(Handler, directory=str(directory)))
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
