@@ -24,14 +24,45 @@ std::string without_slash(std::string_view text) {
   return std::string(text);
 }
 
+// "…/c/linux-64/" is the channel "…/c".
+std::string without_subdir(std::string_view text) {
+  std::string channel = without_slash(text);
+  for (const std::string_view subdir : kSubdirs)
+    if (channel.ends_with("/" + std::string(subdir)))
+      return without_subdir(channel.substr(0, channel.size() - subdir.size()));
+  return channel;
+}
+
+// A part "t" would make the next one look like a token (without_credentials()).
 bool is_name(std::string_view text) {
   const auto parts = split(text, '/');
   return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
-    return !part.empty() && part != "." && part != ".." && std::all_of(part.begin(), part.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-             c == '_' || c == '-';
-    });
+    return !part.empty() && part != "." && part != ".." && part != "t" &&
+           std::find(kSubdirs.begin(), kSubdirs.end(), part) == kSubdirs.end() &&
+           std::all_of(part.begin(), part.end(), [](char c) {
+             return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                    c == '_' || c == '-';
+           });
   });
+}
+
+Result<void> check_url(std::string_view url) {
+  const std::string quoted = "'" + printable(url) + "'";
+  if (!std::all_of(url.begin(), url.end(), [](char c) { return c > 0x20 && c < 0x7f; }))
+    return fail(ErrorKind::invalid, quoted + " is not a URL",
+                "blanks and what is not ASCII are written as %XX");
+  const auto scheme = std::find_if(kSchemes.begin(), kSchemes.end(),
+                                   [&](std::string_view known) { return url.starts_with(known); });
+  if (scheme == kSchemes.end())
+    return fail(ErrorKind::invalid, quoted + " is a URL of a kind unknown here",
+                "there are https, http and file");
+  const bool is_file = *scheme == "file://";
+  const std::string_view rest = url.substr(scheme->size());
+  if (rest.empty() || is_file != rest.starts_with('/'))
+    return fail(ErrorKind::invalid, quoted + " is not a whole URL");
+  if (!is_file && url.ends_with("/t"))
+    return fail(ErrorKind::invalid, quoted + " ends like a URL with a token");
+  return {};
 }
 
 // A URL or an absolute path as a base URL: without credentials, trailing slashes and platform.
@@ -43,14 +74,8 @@ Result<std::string> base_url(std::string_view text, const ChannelConfig& config)
     url = "file://" + percent_encode(url, "#?");
   else if (!is_url(url))
     return fail(ErrorKind::invalid, "'" + printable(url) + "' is neither a URL nor an absolute path");
-  if (std::none_of(kSchemes.begin(), kSchemes.end(), [&](auto scheme) { return url.starts_with(scheme); }))
-    return fail(ErrorKind::invalid,
-                "'" + printable(without_credentials(url)) + "' is a URL of a kind unknown here",
-                "there are https, http and file");
-  url = without_slash(without_credentials(url));
-  for (const std::string_view subdir : kSubdirs)
-    if (url.ends_with("/" + std::string(subdir)))
-      url = without_slash(url.substr(0, url.size() - subdir.size()));
+  url = without_subdir(without_credentials(url));
+  if (const auto good = check_url(url); !good) return tl::unexpected(good.error());
   return url;
 }
 
@@ -117,7 +142,7 @@ Result<Channel> one_channel(std::string_view entry, const ChannelConfig& config)
   if (entry.starts_with('.'))
     return fail(ErrorKind::invalid, "channel '" + printable(entry) + "' is a relative path",
                 "write it as an absolute path");
-  const std::string name = without_slash(entry);
+  const std::string name = without_subdir(entry);
   if (!is_name(name))
     return fail(ErrorKind::invalid, "'" + printable(entry) + "' is not the name of a channel");
   return channel_of_name(name, config);

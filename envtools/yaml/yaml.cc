@@ -23,6 +23,16 @@ std::size_t node_count(const YamlNode& node) {
                          [](std::size_t sum, const YamlNode& item) { return sum + node_count(item); });
 }
 
+// Escapes can make what the file itself may not have: yaml-cpp turns "\N" into a byte that is no UTF-8.
+bool is_text(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_character(text);
+    if (length == 0 || text.front() == '\0') return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 // Puts the tree together. What it refuses leaves yaml-cpp's parser the only way there is, by its exception,
 // which parse_yaml() catches.
 class TreeBuilder : public YAML::EventHandler {
@@ -61,6 +71,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (!is_text(value)) throw YAML::ParserException(mark, "an escape that stands for no text");
     YamlNode node = node_at(mark, YamlNode::Kind::scalar);
     node.text = value;
     node.quoted = tag == "!";

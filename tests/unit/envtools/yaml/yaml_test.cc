@@ -96,6 +96,8 @@ TEST(ParseYaml, SaysWhereItStopped) {
       {"a: *x\n", "f:1: the referenced anchor is not defined"},
       {"ok: 1\nb: \xff\n", "f:2: a byte that is not UTF-8"},
       {std::string("a: 1\nb: \0\n", 10), "f:2: a control character"},
+      {"a: \"\\N\"\n", "f:1: an escape that stands for no text"},
+      {"a: \"\\0\"\n", "f:1: an escape that stands for no text"},
       {"a: \x1b[31m\n", "f:1: a control character"},
   };
   for (const Case& c : cases) EXPECT_EQ(parsed(c.text), c.cause) << shown(c.text);
