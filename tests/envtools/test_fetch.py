@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -274,6 +275,30 @@ def test_credentials_are_used_and_never_told(server, fetch, tmp_path):
     outcome = fetch({"url": f"{url}/y", "name": "y"})
     assert outcome.rc == 1, outcome
     assert "secret" not in str(outcome) and "netrcword" not in str(outcome)
+
+
+def test_the_proxy_of_the_environment_is_used(server, fetch, tmp_path):
+    outcome = fetch({"url": "http://example.org/x"}, variables={"http_proxy": server.url})
+    assert outcome.rc == 0, outcome
+    assert [path for path, *_ in server.requests] == ["http://example.org/x"]
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_certificates_of_the_site_are_believed_when_named(server, fetch, tmp_path, variable):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", tmp_path / "key", "-out", tmp_path / "certificate", "-days", "2", "-subj", "/CN=x",
+                    "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    url = server.url.replace("http:", "https:") + "/x"
+    outcome = fetch({"url": url})
+    assert outcome.rc == 1 and outcome.failed[0]["kind"] == "network", outcome
+    assert "SSL_CERT_FILE" in outcome.failed[0]["hint"], outcome
+    outcome = fetch({"url": url}, variables={variable: str(tmp_path / "certificate")})
+    assert outcome.rc == 0, outcome
+    outcome = fetch({"url": url, "name": "y"}, variables={variable: str(tmp_path / "absent")})
+    assert outcome.rc == 1 and "SSL_CERT_FILE" in outcome.failed[0]["hint"], outcome
 
 
 def test_many_files_come_over_several_connections(server, fetch, tmp_path):

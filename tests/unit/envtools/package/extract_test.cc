@@ -1,7 +1,12 @@
 // What archives can do wrong, and what comes of it.
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -238,6 +243,46 @@ TEST_F(Extract, AnyNumberMayDoItAtOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(content("d3/3"), "3");
   EXPECT_TRUE(std::filesystem::is_empty(cache_ + "/.extract"));
+}
+
+TEST_F(Extract, AKillAtAnyInstantLeavesNothingHalf) {
+  std::vector<Member> payload;
+  std::vector<std::string> paths;
+  for (int i = 0; i < 300; ++i) {
+    payload.push_back({"d/" + std::to_string(i), std::string(1000, 'x')});
+    paths.push_back(path_json(payload.back().name, payload.back().content));
+  }
+  write_file(archive_, made::conda(payload, paths));
+  const std::string home = cache_ + "/x-1-0-7777777777777777";
+  for (int i = 0; i < 40; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      [[maybe_unused]] const auto done = extract_into_cache(archive_, cache_, "x-1-0", kDigest);
+      ::_exit(0);
+    }
+    ::usleep(static_cast<useconds_t>(i) * 700);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    if (!std::filesystem::exists(home)) continue;
+    EXPECT_TRUE(std::filesystem::exists(home + "/info/paths.json"));
+    EXPECT_TRUE(std::filesystem::exists(home + "/d/299"));
+    std::filesystem::remove_all(home);
+  }
+  ASSERT_THAT(extract_into_cache(archive_, cache_, "x-1-0", kDigest), Succeeds());
+  EXPECT_TRUE(std::filesystem::is_empty(cache_ + "/.extract"));
+}
+
+TEST_F(Extract, AFullDiskIsSaidToBeFull) {
+  if (::geteuid() != 0) GTEST_SKIP() << "no root: to mount a small file system";
+  if (::mount("tmpfs", cache_.c_str(), "tmpfs", 0, "size=64k") != 0)
+    GTEST_SKIP() << "no root: " << ::strerror(errno);
+  const std::string content(1 << 20, 'x');
+  const auto home = cached({{"large", content}}, {path_json("large", content)});
+  const bool is_empty = std::filesystem::is_empty(cache_ + "/.extract");
+  ::umount2(cache_.c_str(), MNT_DETACH);
+  EXPECT_THAT(home, FailsWith(ErrorKind::no_space,
+                              "cannot extract 'large' of '" + archive_ + "': No space left on device"));
+  EXPECT_TRUE(is_empty);
 }
 
 TEST_F(Extract, WhatAKilledProcessLeftIsClearedAway) {
