@@ -102,6 +102,12 @@ LIB_DIRS = \
 	envtools/base \
 	envtools/config \
 	envtools/pin \
+	launcher/allowed \
+	launcher/assign \
+	launcher/bind \
+	launcher/exports \
+	launcher/machine \
+	launcher/mapfile \
 	launcher/prepare \
 	launcher/rendezvous \
 	launcher/step
@@ -139,6 +145,7 @@ LIB_SRC    = $(wildcard $(LIB_DIRS:=/*.cc))
 ENV_SRC    = $(filter-out %_main.cc,$(wildcard $(ENV_DIRS:=/*.cc)))
 CLI_SRC    = $(wildcard envtools/cli/*.cc)
 LAUNCH_SRC = $(wildcard launcher/launch/*.cc)
+MAP_SRC    = $(wildcard launcher/map/*.cc)
 BUILD_MAIN = envtools/build/build_main.cc
 FETCH_MAIN = envtools/fetch/fetch_main.cc
 
@@ -177,8 +184,9 @@ LIB      = $(BUILD)/lib/libpinstep.a
 ENV_LIB  = $(BUILD)/lib/libpinstep-env.a
 PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
 WORKER   = $(if $(WITH_WORKER),$(BUILD)/bin/pinstep-worker)
-# Called by pinstep only, which finds them beside its own directory.
-PRIVATE_PROGRAMS = $(BUILD)/libexec/pinstep/pinstep-build $(BUILD)/libexec/pinstep/pinstep-fetch
+# Called by pinstep and pinstep-launch only, which find them beside their own directory.
+PRIVATE_PROGRAMS = $(BUILD)/libexec/pinstep/pinstep-build $(BUILD)/libexec/pinstep/pinstep-fetch \
+	$(if $(HWLOC_LIBS),$(BUILD)/libexec/pinstep/pinstep-map)
 # The solver's back ends, in Python, and what they need; run by the venv that pinstep setup makes.
 SOLVER   = $(patsubst envtools/solver/%,$(BUILD)/libexec/pinstep/solver/%, \
 	$(wildcard envtools/solver/*.py) envtools/solver/requirements.txt)
@@ -215,14 +223,14 @@ FORCE:
 
 $(BUILD)/compile-flags: FORCE
 	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) \
-		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(PMIX_LIBS) | $(BLAS_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
+		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(PMIX_LIBS) | $(BLAS_CPPFLAGS) | $(HWLOC_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
 
 # Sources are in it too, so that the code of a file that is gone does not stay.
 $(BUILD)/link-flags: FORCE
 	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(GTEST_LIBS) | $(PMIX_LIBS) \
 		| $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) \
-		| $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
-		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
+		| $(HWLOC_LIBS) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
+		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(MAP_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
 
 $(BUILD)/gen/pinstep_config.h: FORCE
 	@mkdir -p $(@D); { echo '#pragma once'; printf '#define %s "%s"\n' \
@@ -273,6 +281,7 @@ $(call series_object,$(SLURM_SRC)): | $(BUILD)/gen/series
 $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
 $(call object,launcher/worker/store/pmix.cc): private INCLUDES += $(if $(PMIX_LIBS),-DPINSTEP_WITH_PMIX $(PMIX_CPPFLAGS))
 $(call object,launcher/worker/device/cpu_device.cc): private INCLUDES += $(BLAS_CPPFLAGS)
+$(call object,$(MAP_SRC)): private INCLUDES += $(HWLOC_CPPFLAGS)
 $(call object,$(MPI_SRC)): private c_compiler = $(MPICC)
 
 $(LIB): $(call object,$(LIB_SRC)) $(BUILD)/link-flags
@@ -288,6 +297,7 @@ $(BUILD)/tests/%-static:     private how = $(or $(STATIC),-pie)
 $(BUILD)/bin/pinstep:        private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS)
 $(BUILD)/libexec/%-build:    private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) -lpthread
 $(BUILD)/libexec/%-fetch:    private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
+$(BUILD)/libexec/%-map:      private needs = $(HWLOC_LIBS)
 $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
 	$(CURL_LIBS) $(GTEST_LIBS)
 $(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
@@ -299,6 +309,7 @@ $(BUILD)/bin/pinstep:        $(call object,$(CLI_SRC))
 $(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
 $(BUILD)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
 $(BUILD)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
+$(BUILD)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC))
 $(BUILD)/bin/pinstep $(PRIVATE_PROGRAMS) $(UNIT): $(ENV_LIB)
 ifdef WITH_WORKER
 $(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): $(call object,$(WORKER_SRC)) $(ENV_LIB)
@@ -335,6 +346,7 @@ $(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC)) $(BUILD)/l
 
 OBJECTS = \
 	$(call object,$(LIB_SRC) $(ENV_SRC) $(BUILD_MAIN) $(FETCH_MAIN) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC)) \
+	$(call object,$(MAP_SRC)) \
 	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \

@@ -63,14 +63,21 @@ _pinstep() {
 }
 
 _pinstep_launch() {
-	local option word
+	local i option word
 	_pinstep_word
-	if [[ $option == --env-spec ]]; then
-		_pinstep_prefix
-	elif ((COMP_CWORD == 1)) && [[ $word == -* ]]; then
-		_pinstep_offer '--env-spec --help --version --'
-	elif [[ $option == -- ]]; then
-		COMPREPLY=($(compgen -c -- "$word"))
+	# After the options comes a command of its own.
+	for ((i = 1; i < COMP_CWORD; ++i)); do
+		[[ ${COMP_WORDS[i]} == -- ]] && break
+	done
+	case $option in
+	--env-spec) _pinstep_prefix; return ;;
+	--bind) _pinstep_offer 'auto none'; return ;;
+	--visible) _pinstep_offer 'all own'; return ;;
+	esac
+	if ((i < COMP_CWORD)); then
+		((i + 1 == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$word"))
+	elif [[ $word == -* ]]; then
+		_pinstep_offer '--env-spec --bind --visible --gpus-per-rank --topology --ignore-link --print-map --dry-run --ranks --gpus --cpus --json --help --version --'
 	fi
 }
 

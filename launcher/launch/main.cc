@@ -1,8 +1,8 @@
 // pinstep-launch: runs a program as one rank of a Slurm step, in its environment. It prepares and execs;
 // the program takes its place, so signals and exit codes need no forwarding.
 //
-// In a step that the plugin prepared there is nothing left to do but exec. Elsewhere (a cluster without
-// the plugin) it does what the plugin would have done; what it cannot do is in pinstep-launch(1).
+// In a step that the plugin prepared it only gives the rank its place (place.h). Elsewhere (a cluster without
+// the plugin) it does first what the plugin would have done; what it cannot do is in pinstep-launch(1).
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,6 +14,7 @@
 #include "envtools/config/files.h"
 #include "envtools/pin/resolve.h"
 #include "launcher/launch/options.h"
+#include "launcher/launch/place.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/port.h"
 #include "pinstep_config.h"
@@ -79,12 +80,31 @@ Result<void> hold_for_program(const PreparedTask& task, const StepFacts& facts) 
   return keep_through_exec(std::move(port->socket));
 }
 
+// The last step before the program: what the environment is now decides what is unset in it.
+int run_placed(const LaunchOptions& options, Environment environment, const StepFacts& facts) {
+  SystemClock clock;
+  const Placement placement = place_rank(options, environment, facts, clock);
+  for (const std::string& message : placement.messages) write_message(STDERR_FILENO, message);
+  for (const auto& [name, value] : placement.variables) environment.set(name, value);
+  return run_program(options, environment, facts);
+}
+
+int print_map(const LaunchOptions& options) {
+  const auto map = dry_run(options, process_environment());
+  if (!map) {
+    std::fprintf(stderr, "pinstep-launch: error: %s\n", one_line(map.error()).c_str());
+    return kOwnFailure;
+  }
+  std::fputs((options.json ? map_json(*map, "") : show_map(*map)).c_str(), stdout);
+  return 0;
+}
+
 int launch(const LaunchOptions& options) {
   const Environment environment = process_environment();
   const auto facts = read_step_facts(environment);
   if (!facts) return end(facts.error(), partial_step_facts(environment));
   const bool is_prepared = environment.get(variable::kStepId) == facts->place.id.text();
-  if (is_prepared && !options.env_spec) return run_program(options, environment, *facts);
+  if (is_prepared && !options.env_spec) return run_placed(options, environment, *facts);
 
   const auto site = load_user_settings(environment, {});
   if (!site) return end(site.error(), *facts);
@@ -113,7 +133,7 @@ int launch(const LaunchOptions& options) {
     if (const auto held = hold_for_program(*task, *facts); !held) return end(held.error(), *facts);
   for (const std::string& warning : task->warnings)
     write_message(STDERR_FILENO, "pinstep: warning: " + warning + "\n");
-  return run_program(options, task->environment, *facts);
+  return run_placed(options, task->environment, *facts);
 }
 
 }  // namespace
@@ -130,5 +150,6 @@ int main(int argc, char** argv) {
     std::printf("pinstep-launch %s\n", PINSTEP_VERSION);
     return 0;
   }
+  if (options->action == pinstep::LaunchOptions::Action::dry_run) return pinstep::print_map(*options);
   return pinstep::launch(*options);
 }

@@ -1,5 +1,7 @@
 #include "launcher/launch/options.h"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "envtools/base/text.h"
@@ -7,22 +9,95 @@
 namespace pinstep {
 
 const char* const kLaunchUsage =
-    R"(usage: pinstep-launch [--env-spec=PREFIX|none] -- PROGRAM [ARGUMENT]...
+    R"(usage: pinstep-launch [OPTION]... -- PROGRAM [ARGUMENT]...
+       pinstep-launch --dry-run --ranks=N [OPTION]...
 
-Runs PROGRAM as one rank of a Slurm step: in the job's environment and with the
-variables by which the ranks find each other (MASTER_ADDR, RANK, WORLD_SIZE, ...).
-To be started by srun.
+Runs PROGRAM as one rank of a Slurm step: in the job's environment, on the rank's
+cores, GPU and memory node, and with the variables by which the ranks find each
+other (MASTER_ADDR, RANK, WORLD_SIZE, ...). To be started by srun.
 
-  --env-spec=PREFIX  the environment: a directory with conda-meta/pinstep/activation
-  --env-spec=none    no environment, also where the job has one
+  --env-spec=PREFIX   the environment: a directory with conda-meta/pinstep/activation
+  --env-spec=none     no environment, also where the job has one
+  --bind=auto|none    whether to bind the rank to its cores and memory (auto)
+  --visible=all|own   GPUs a rank sees: the node's, its own at LOCAL_RANK, or its own (all)
+  --gpus-per-rank=N   GPUs of each rank
+  --topology=FILE     what the node has, as hwloc XML, instead of looking
+  --ignore-link       use network cards without a link too
+  --print-map         say on standard error which rank has what
+  --dry-run           print the map of a node and run nothing
+  --ranks=N           with --dry-run: ranks on the node
+  --gpus=LIST         with --dry-run: GPUs in bus order (0-3, none) instead of all
+  --cpus=LIST         with --dry-run: processors (0-15,32-47) instead of all allowed
+  --json              print the map as JSON
   --help, --version
 
 Exit status: that of PROGRAM; 125 pinstep-launch itself failed, 126 PROGRAM cannot
 be run, 127 it was not found, 2 wrong usage.
 )";
 
+namespace {
+
+using Action = LaunchOptions::Action;
+
+struct Option {
+  std::string_view name;
+  bool has_value;
+  bool (*take)(LaunchOptions&, const std::string& value);  // false: the value is wrong
+};
+
+bool take_number(std::string_view text, std::uint32_t& number) {
+  const auto parsed = parse_number<std::uint32_t>(text);
+  number = parsed.value_or(0);
+  return number >= 1 && number <= 4096;
+}
+
+constexpr std::array<Option, 15> kOptions{{
+    {"--env-spec", true, [](auto& o, const auto& v) { return o.env_spec = v, true; }},
+    {"--bind", true, [](auto& o, const auto& v) { return o.binds = v == "auto", v == "auto" || v == "none"; }},
+    {"--visible", true,
+     [](auto& o, const auto& v) {
+       o.visible = v == "own" ? Visible::own : Visible::all;
+       return v == "all" || v == "own";
+     }},
+    {"--gpus-per-rank", true, [](auto& o, const auto& v) { return take_number(v, o.gpus_per_rank.emplace()); }},
+    {"--topology", true, [](auto& o, const auto& v) { return o.topology = v, !v.empty(); }},
+    {"--ignore-link", false, [](auto& o, const auto&) { return o.ignores_link = true; }},
+    {"--print-map", false, [](auto& o, const auto&) { return o.prints_map = true; }},
+    {"--dry-run", false, [](auto& o, const auto&) { return o.action = Action::dry_run, true; }},
+    {"--ranks", true, [](auto& o, const auto& v) { return take_number(v, o.ranks); }},
+    {"--gpus", true,
+     [](auto& o, const auto& v) { return o.gpus = v, v == "none" || (!v.empty() && Bits::parse(v)); }},
+    {"--cpus", true,
+     [](auto& o, const auto& v) { return o.cpus = v, !v.empty() && Bits::parse(v).has_value(); }},
+    {"--json", false, [](auto& o, const auto&) { return o.json = true; }},
+    {"--help", false, [](auto& o, const auto&) { return o.action = Action::help, true; }},
+    {"-h", false, [](auto& o, const auto&) { return o.action = Action::help, true; }},
+    {"--version", false, [](auto& o, const auto&) { return o.action = Action::version, true; }},
+}};
+
+tl::unexpected<Error> unknown(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const Option& option : kOptions) names.push_back(option.name);
+  const auto near = nearest(word.substr(0, word.find('=')), names);
+  return fail(ErrorKind::usage, "there is no option '" + std::string(word) + "'",
+              near ? "did you mean '" + std::string(*near) + "'?" : "put -- before the program");
+}
+
+Result<void> check(const LaunchOptions& options) {
+  const bool is_dry = options.action == Action::dry_run;
+  if (is_dry && options.ranks == 0)
+    return fail(ErrorKind::usage, "--dry-run needs the number of ranks", "--ranks=N");
+  if (is_dry && !options.program.empty()) return fail(ErrorKind::usage, "--dry-run runs no program");
+  if (!is_dry && (options.ranks != 0 || options.gpus || options.cpus))
+    return fail(ErrorKind::usage, "--ranks, --gpus and --cpus are for --dry-run");
+  if (options.action == Action::launch && options.program.empty())
+    return fail(ErrorKind::usage, "there is no program to run", "pinstep-launch --help");
+  return {};
+}
+
+}  // namespace
+
 Result<LaunchOptions> parse_launch_options(const std::vector<std::string>& arguments) {
-  constexpr std::string_view env_spec = "--env-spec";
   LaunchOptions options;
   std::size_t i = 0;
   for (; i < arguments.size() && arguments[i].starts_with('-'); ++i) {
@@ -31,29 +106,24 @@ Result<LaunchOptions> parse_launch_options(const std::vector<std::string>& argum
       ++i;
       break;
     }
-    if (word == "--help" || word == "-h") {
-      options.action = LaunchOptions::Action::help;
-      return options;
+    const auto halves = split_once(word, '=');
+    const std::string_view name = halves ? halves->before : word;
+    const auto option = std::find_if(kOptions.begin(), kOptions.end(),
+                                     [&](const Option& candidate) { return candidate.name == name; });
+    if (option == kOptions.end() || (halves && !option->has_value)) return unknown(word);
+    std::string value(halves ? halves->after : "");
+    if (option->has_value && !halves) {
+      if (i + 1 == arguments.size())
+        return fail(ErrorKind::usage, "option '" + std::string(name) + "' needs a value");
+      value = arguments[++i];
     }
-    if (word == "--version") {
-      options.action = LaunchOptions::Action::version;
-      return options;
-    }
-    if (word == env_spec && i + 1 == arguments.size())
-      return fail(ErrorKind::usage, "option '--env-spec' needs a value");
-    if (word == env_spec) {
-      options.env_spec = arguments[++i];
-    } else if (word.starts_with(env_spec) && word.substr(env_spec.size()).starts_with('=')) {
-      options.env_spec = word.substr(env_spec.size() + 1);
-    } else {
-      const auto near = nearest(word.substr(0, word.find('=')), {env_spec, "--help", "--version"});
-      return fail(ErrorKind::usage, "there is no option '" + std::string(word) + "'",
-                  near ? "did you mean '" + std::string(*near) + "'?" : "put -- before the program");
-    }
+    if (!option->take(options, value))
+      return fail(ErrorKind::usage, "option '" + std::string(name) + "' cannot be '" + value + "'",
+                  "pinstep-launch --help");
+    if (options.action == Action::help || options.action == Action::version) return options;
   }
   options.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
-  if (options.program.empty())
-    return fail(ErrorKind::usage, "there is no program to run", "pinstep-launch --help");
+  if (const auto fits = check(options); !fits) return tl::unexpected(fits.error());
   return options;
 }
 

@@ -6,15 +6,28 @@
 #include <vector>
 
 #include "envtools/base/error.h"
+#include "launcher/exports/exports.h"
 
 namespace pinstep {
 
 struct LaunchOptions {
-  enum class Action { launch, help, version };
+  enum class Action { launch, dry_run, help, version };
 
   Action action = Action::launch;
   std::optional<std::string> env_spec;  // a prefix, or "none"
-  std::vector<std::string> program;     // never empty for launch
+  bool binds = true;
+  Visible visible = Visible::all;
+  std::optional<std::uint32_t> gpus_per_rank;
+  std::string topology;  // an hwloc XML file; empty: this node
+  bool ignores_link = false;
+  bool prints_map = false;
+  bool json = false;
+  // For dry_run
+  std::uint32_t ranks = 0;
+  std::optional<std::string> gpus;
+  std::optional<std::string> cpus;
+
+  std::vector<std::string> program;  // never empty for launch
 };
 
 extern const char* const kLaunchUsage;

@@ -9,8 +9,8 @@ import manual
 
 # What the pages say of programs that are not ours.
 FOREIGN_OPTIONS = {
-    "srun": {"bcast", "chdir", "export", "gpu-bind", "gpus-per-task", "jobid", "kill-on-bad-exit", "mpi", "no-shell",
-             "nodes", "ntasks", "ntasks-per-node", "uid"},
+    "srun": {"bcast", "chdir", "cpu-bind", "export", "gpu-bind", "gpus-per-task", "jobid", "kill-on-bad-exit", "mpi",
+             "no-shell", "nodes", "ntasks", "ntasks-per-node", "uid"},
     "torchrun": {"standalone"},
     "configure": {"prefix", "with-slurm", "without-plugin"},
 }
@@ -142,6 +142,7 @@ def test_commands_exist(path):
 @pytest.mark.parametrize("path", [*manual.PAGES, *manual.TEXTS], ids=lambda path: path.name)
 def test_options_exist(path):
     known = set().union(*FOREIGN_OPTIONS.values(), {"env-spec", "env-gpu-share", "help", "version"},
+                        manual.options(manual.program("pinstep-launch", "--help")),
                         *(manual.options(manual.program("pinstep", verb, "--help")) for verb in manual.verbs()))
     text = path.read_text()
     named = manual.options(text.replace(r"\-", "-"))

@@ -1,0 +1,98 @@
+#include "launcher/allowed/allowed.h"
+
+#include <algorithm>
+
+#include "envtools/base/text.h"
+
+namespace pinstep {
+namespace {
+
+// The union of "0x3,0xc"; nothing if one of them is no mask.
+std::optional<Bits> all_masks(std::string_view list) {
+  Bits all;
+  for (const std::string_view mask : split(list, ',')) {
+    const auto bits = Bits::parse_mask(mask);
+    if (!bits) return std::nullopt;
+    all.add(*bits);
+  }
+  return all;
+}
+
+std::string text_or_dash(const Bits& bits) { return bits.empty() ? "-" : bits.text(); }
+
+}  // namespace
+
+StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::uint32_t local_size) {
+  const std::string_view type = environment.get("SLURM_CPU_BIND_TYPE").value_or("");
+  if (type.empty() || type.starts_with("none") || type.starts_with("threads") || type.starts_with("cores"))
+    return {affinity, {}};
+  if (!type.starts_with("mask_cpu")) return {std::nullopt, "srun --cpu-bind has bound the ranks"};
+  const auto masks = all_masks(environment.get("SLURM_CPU_BIND_LIST").value_or(""));
+  if (masks && affinity.is_within(*masks)) return {*masks, {}};
+  if (local_size == 1) return {affinity, {}};
+  return {std::nullopt, "the processors of the step's other ranks are not known"};
+}
+
+std::string GpuReport::text() const {
+  return text_or_dash(opens) + " " + (given ? given->empty() ? "none" : given->text() : "-");
+}
+
+std::optional<GpuReport> GpuReport::parse(std::string_view text) {
+  const auto halves = split_once(text, ' ');
+  if (!halves) return std::nullopt;
+  const auto opens = halves->before == "-" ? Bits() : Bits::parse(halves->before);
+  if (!opens) return std::nullopt;
+  if (halves->after == "-") return GpuReport{*opens, std::nullopt};
+  const auto given = halves->after == "none" ? Bits() : Bits::parse(halves->after);
+  if (!given) return std::nullopt;
+  return GpuReport{*opens, *given};
+}
+
+bool is_slurms_choice(const Environment& environment) {
+  const auto visible = environment.get("CUDA_VISIBLE_DEVICES");
+  const auto given = environment.get("SLURM_STEP_GPUS");
+  if (!visible || !given) return false;
+  if (*visible == *given) return true;
+  // Under constraint Slurm counts from 0.
+  const auto ours = Bits::parse(*visible);
+  const auto theirs = Bits::parse(*given);
+  return ours && theirs && ours->count() == theirs->count() &&
+         !ours->has(static_cast<std::uint32_t>(ours->count()));
+}
+
+GpuReport gpu_report(const Environment& environment, const Bits& opens) {
+  GpuReport report{opens, std::nullopt};
+  if (const auto given = environment.get("SLURM_STEP_GPUS")) report.given = Bits::parse(*given);
+  return report;
+}
+
+StepGpus step_gpus(const std::vector<GpuReport>& reports, std::optional<std::uint32_t> on_node) {
+  StepGpus step;
+  step.opens = reports.front().opens;
+  const bool all_open_the_same = std::all_of(
+      reports.begin(), reports.end(), [&](const GpuReport& report) { return report.opens == step.opens; });
+  if (!all_open_the_same) {
+    for (const GpuReport& report : reports) step.of_rank.push_back(report.opens);
+    step.opens = {};
+    return step;
+  }
+  if (step.opens.empty()) return step;
+
+  Bits given;
+  bool is_given = true;
+  for (const GpuReport& report : reports) {
+    is_given = is_given && report.given;
+    if (report.given) given.add(*report.given);
+  }
+  if (is_given && given.is_within(step.opens)) {
+    step.gpus = given;
+  } else if (is_given ? given.count() == step.opens.count() : on_node == step.opens.count()) {
+    step.gpus = step.opens;
+  } else if (on_node) {
+    step.why_none = std::to_string(step.opens.count()) + " GPUs can be opened, the step has " +
+                    std::to_string(is_given ? given.count() : *on_node) + ", and nothing tells which";
+  }
+  return step;
+}
+
+}  // namespace pinstep

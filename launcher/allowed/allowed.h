@@ -1,0 +1,53 @@
+// What a step may use of its node, from what Slurm and the kernel tell each of its ranks. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envtools/base/environment.h"
+#include "launcher/machine/bits.h"
+
+namespace pinstep {
+
+// ---- processors
+
+struct StepCpus {
+  std::optional<Bits> cpus;  // the step's on this node; nothing: not known, or not ours to deal out
+  std::string why_not;
+};
+
+// `affinity` is this task's. Slurm's automatic binding gives each task a mask and all of them the list of
+// masks: together these are the step's processors. A binding that the user chose stays as it is, where it can
+// be told from an automatic one.
+StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::uint32_t local_size);
+
+// ---- GPUs
+
+// What one rank knows of its GPUs, by device number.
+struct GpuReport {
+  Bits opens;
+  std::optional<Bits> given;  // by Slurm, as it counts
+
+  std::string text() const;  // "0-3 0" or "0-3 -"
+  static std::optional<GpuReport> parse(std::string_view text);
+  bool operator==(const GpuReport&) const = default;
+};
+
+// CUDA_VISIBLE_DEVICES as Slurm has set it, not the user.
+bool is_slurms_choice(const Environment& environment);
+
+GpuReport gpu_report(const Environment& environment, const Bits& opens);
+
+struct StepGpus {
+  Bits gpus;                  // of the step, by device number; none under isolation
+  std::vector<Bits> of_rank;  // under isolation: what each rank can open
+  Bits opens;                 // what all ranks can open
+  std::string why_none;       // where GPUs are there and none is used
+  bool is_isolated() const { return !of_rank.empty(); }
+};
+
+// `reports` of all ranks of the node in their order, at least one; `on_node` is SLURM_GPUS_ON_NODE.
+StepGpus step_gpus(const std::vector<GpuReport>& reports, std::optional<std::uint32_t> on_node);
+
+}  // namespace pinstep

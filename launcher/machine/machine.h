@@ -1,0 +1,106 @@
+// One node as the map needs it: cores, memory nodes, GPUs, network cards, and how far these are from each
+// other. A plain value: where it was read from (launcher/map/read_topology.h) does not matter here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/machine/bits.h"
+
+namespace pinstep {
+
+// How far a GPU and a network card are from each other, by their lowest common ancestor, nearest first.
+enum class Level {
+  pix,   // one PCIe switch, or one bridge
+  pxb,   // several PCIe bridges, not the host bridge
+  phb,   // the host bridge
+  node,  // the memory node
+  pkg,   // the package
+  sys,   // nothing but the machine
+};
+inline constexpr int kLevels = 6;
+
+std::string_view to_string(Level level);   // "PIX"
+Level parse_level(std::string_view name);  // sys for a name that is none
+
+// Where a PCI device is attached.
+struct Locality {
+  std::vector<std::uint32_t> bridges;  // from the host bridge down to the device; numbers of this machine
+  Bits nodes;                          // memory nodes it is near: one, or all that are equally near
+  Bits packages;
+
+  bool operator==(const Locality&) const = default;
+};
+
+Level level(const Locality& a, const Locality& b);
+
+struct PciAddress {
+  std::uint32_t domain = 0;
+  std::uint8_t bus = 0;
+  std::uint8_t device = 0;
+  std::uint8_t function = 0;
+
+  static std::optional<PciAddress> parse(std::string_view text);
+  std::string text() const;  // "0000:03:00.0"
+  auto operator<=>(const PciAddress&) const = default;
+};
+
+enum class Vendor { nvidia, amd };
+std::string_view to_string(Vendor vendor);
+
+struct Gpu {
+  PciAddress address;
+  Vendor vendor = Vendor::nvidia;
+  std::string uuid;  // "GPU-…", empty where it is not known
+  Locality at;
+};
+
+enum class Network { fabric, roce, ethernet };  // fabric: InfiniBand, Omni-Path, Slingshot, EFA
+std::string_view to_string(Network network);
+
+enum class Link { up, down, unknown };
+
+struct Nic {
+  PciAddress address;
+  std::string name;        // of its verbs device, else of its network interface; empty if it has neither
+  bool has_verbs = false;  // name is what NCCL_IB_HCA takes
+  Network network = Network::ethernet;
+  Link link = Link::unknown;
+  bool is_virtual_function = false;
+  Locality at;
+};
+
+struct Core {
+  Bits pus;  // its hardware threads
+  std::uint32_t node = 0;
+  std::uint32_t package = 0;
+};
+
+struct Machine {
+  std::vector<Core> cores;  // ordered by package, memory node and first hardware thread
+  std::vector<Gpu> gpus;    // in bus order
+  std::vector<Nic> nics;    // in bus order
+  Bits allowed;             // hardware threads that may be used
+};
+
+// Sorts cores, GPUs and cards: what follows does not depend on the order of discovery.
+void put_in_order(Machine& machine);
+
+struct DroppedNic {
+  std::string name;  // or its bus address
+  std::string reason;
+
+  bool operator==(const DroppedNic&) const = default;
+};
+
+struct NicChoice {
+  std::vector<std::size_t> used;  // indices into `nics`
+  std::vector<DroppedNic> dropped;
+};
+
+// The cards that carry a job's traffic: those of the best kind of network there is, with a link.
+NicChoice choose_nics(const std::vector<Nic>& nics, bool ignore_link);
+
+}  // namespace pinstep

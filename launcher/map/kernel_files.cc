@@ -1,0 +1,61 @@
+#include "launcher/map/kernel_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+
+namespace pinstep {
+namespace {
+
+// Files of /proc and /sys have no size, so read_file() cannot read them.
+std::string read_kernel_file(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[4096];
+  const ssize_t got = file.valid() ? ::read(file.get(), buffer, sizeof buffer) : 0;
+  return std::string(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+NvidiaDevice parse_information(std::string_view text) {
+  NvidiaDevice device;
+  for (const std::string_view line : split(text, '\n')) {
+    const auto halves = split_once(line, ':');
+    if (!halves) continue;
+    const std::string_view value = trim(halves->after);
+    if (trim(halves->before) == "Device Minor") device.number = parse_number<std::uint32_t>(value).value_or(0);
+    if (trim(halves->before) == "GPU UUID" && value.find('?') == std::string_view::npos) device.uuid = value;
+  }
+  return device;
+}
+
+}  // namespace
+
+bool is_virtual_function(const PciAddress& address) {
+  return ::access(("/sys/bus/pci/devices/" + address.text() + "/physfn").c_str(), F_OK) == 0;
+}
+
+Link link_of_interface(const std::string& interface) {
+  if (interface.empty()) return Link::unknown;
+  const std::string state = read_kernel_file("/sys/class/net/" + interface + "/operstate");
+  if (trim(state) == "up") return Link::up;
+  return trim(state) == "down" ? Link::down : Link::unknown;
+}
+
+std::map<PciAddress, NvidiaDevice> nvidia_devices(const std::string& proc) {
+  std::map<PciAddress, NvidiaDevice> devices;
+  const std::string top = proc + "/driver/nvidia/gpus";
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(top.c_str()), &::closedir);
+  if (directory == nullptr) return devices;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const auto address = PciAddress::parse(entry->d_name);
+    if (address)
+      devices[*address] = parse_information(read_kernel_file(top + "/" + entry->d_name + "/information"));
+  }
+  return devices;
+}
+
+}  // namespace pinstep

@@ -1,0 +1,23 @@
+// What hwloc does not tell about devices, from the kernel's own files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "launcher/machine/machine.h"
+
+namespace pinstep {
+
+bool is_virtual_function(const PciAddress& address);
+Link link_of_interface(const std::string& interface);
+
+struct NvidiaDevice {
+  std::uint32_t number = 0;  // of /dev/nvidia<number>
+  std::string uuid;
+};
+
+// What NVIDIA's driver says below `proc` ("/proc"); empty without the driver.
+std::map<PciAddress, NvidiaDevice> nvidia_devices(const std::string& proc);
+
+}  // namespace pinstep

@@ -1,0 +1,152 @@
+// pinstep-map: finds out what the node has and prints the map of a step on standard output, in the form
+// of launcher/mapfile. Called by pinstep-launch only, which does not link hwloc.
+#include <cstdio>
+#include <string>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/process.h"
+#include "envtools/base/text.h"
+#include "launcher/assign/make_map.h"
+#include "launcher/map/kernel_files.h"
+#include "launcher/map/read_topology.h"
+
+namespace pinstep {
+namespace {
+
+struct Options {
+  std::string topology;
+  std::string proc = "/proc";
+  std::uint32_t ranks = 1;
+  std::optional<std::uint32_t> gpus_per_rank;
+  std::optional<Bits> gpus;                    // device numbers
+  std::optional<Bits> opens;                   // device numbers that the ranks can open
+  std::optional<std::vector<Bits>> rank_gpus;  // device numbers of each rank
+  std::optional<Bits> cpus;
+  bool deals_cores = true;
+  bool ignores_link = false;
+};
+
+Result<Options> parse_options(const std::vector<std::string>& arguments) {
+  Options options;
+  const auto bits = [](std::string_view text) { return text == "none" ? Bits() : Bits::parse(text); };
+  for (const std::string& argument : arguments) {
+    const auto halves = split_once(argument, '=').value_or(Halves{argument, ""});
+    const std::string_view value = halves.after;
+    const auto number = parse_number<std::uint32_t>(value);
+    bool good = true;
+    if (halves.before == "--topology") {
+      options.topology = value;
+    } else if (halves.before == "--proc") {
+      options.proc = value;
+    } else if (halves.before == "--ranks") {
+      good = number && *number >= 1 && *number <= 4096;
+      options.ranks = number.value_or(1);
+    } else if (halves.before == "--gpus-per-rank") {
+      good = number && *number >= 1;
+      options.gpus_per_rank = number;
+    } else if (halves.before == "--gpus") {
+      options.gpus = bits(value);
+      good = options.gpus.has_value();
+    } else if (halves.before == "--opens") {
+      options.opens = bits(value);
+      good = options.opens.has_value();
+    } else if (halves.before == "--rank-gpus") {
+      options.rank_gpus.emplace();
+      for (const std::string_view piece : split(value, '/')) {
+        const auto set = bits(piece);
+        good = good && set;
+        options.rank_gpus->push_back(set.value_or(Bits()));
+      }
+    } else if (halves.before == "--cpus") {
+      options.cpus = Bits::parse(value);
+      good = options.cpus.has_value();
+    } else if (argument == "--no-cores") {
+      options.deals_cores = false;
+    } else if (argument == "--ignore-link") {
+      options.ignores_link = true;
+    } else {
+      return fail(ErrorKind::usage, "there is no option '" + argument + "'");
+    }
+    if (!good) return fail(ErrorKind::usage, "'" + argument + "' is wrong");
+  }
+  if (options.rank_gpus && options.rank_gpus->size() != options.ranks)
+    return fail(ErrorKind::usage, "--rank-gpus is for another number of ranks");
+  return options;
+}
+
+// Device numbers and UUIDs by the driver; where it does not know these GPUs, numbers in bus order.
+std::vector<std::uint32_t> number_devices(Machine& machine, const std::string& proc) {
+  const auto known = nvidia_devices(proc);
+  std::vector<std::uint32_t> numbers;
+  for (Gpu& gpu : machine.gpus) {
+    const auto found = known.find(gpu.address);
+    if (found == known.end()) return {};
+    gpu.uuid = found->second.uuid;
+    numbers.push_back(found->second.number);
+  }
+  return numbers;
+}
+
+Result<std::vector<std::size_t>> indices(const Bits& devices, const Machine& machine,
+                                         const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::size_t> found;
+  for (const std::uint32_t device : devices.numbers()) {
+    std::size_t index = 0;
+    while (index < machine.gpus.size() && (numbers.empty() ? index : numbers[index]) != device) ++index;
+    if (index == machine.gpus.size())
+      return fail(ErrorKind::invalid, "there is no GPU " + std::to_string(device) + " among the " +
+                                          std::to_string(machine.gpus.size()) + " of this node");
+    found.push_back(index);
+  }
+  return found;
+}
+
+Result<NodeMap> map_node(const Options& options) {
+  auto machine = read_topology(options.topology);
+  if (!machine) return tl::unexpected(machine.error());
+  MapRequest request;
+  request.ranks = options.ranks;
+  request.gpus_per_rank = options.gpus_per_rank;
+  request.ignores_link = options.ignores_link;
+  request.deals_cores = options.deals_cores;
+  request.device_numbers = number_devices(*machine, options.proc);
+  if (options.cpus) machine->allowed.keep(*options.cpus);
+  if (options.gpus) {
+    auto gpus = indices(*options.gpus, *machine, request.device_numbers);
+    if (!gpus) return tl::unexpected(gpus.error());
+    request.gpus = std::move(*gpus);
+  }
+  if (options.opens) {
+    auto gpus = indices(*options.opens, *machine, request.device_numbers);
+    if (!gpus) return tl::unexpected(gpus.error());
+    request.openable = std::move(*gpus);
+  }
+  if (options.rank_gpus) {
+    request.gpus_of_rank.emplace();
+    for (const Bits& devices : *options.rank_gpus) {
+      auto gpus = indices(devices, *machine, request.device_numbers);
+      if (!gpus) return tl::unexpected(gpus.error());
+      request.gpus_of_rank->push_back(std::move(*gpus));
+    }
+  }
+  return make_map(*machine, request);
+}
+
+// pinstep-launch says it: "error <kind> <cause> <hint>", the texts escaped.
+int report(const Error& error) {
+  std::printf("error %s %s %s\n", std::string(to_string(error.kind)).c_str(),
+              percent_encode(error.cause, "").c_str(), percent_encode(error.hint, "").c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace pinstep
+
+int main(int argc, char** argv) {
+  const auto options = pinstep::parse_options({argv + 1, argv + argc});
+  if (!options) return pinstep::report(options.error());
+  const auto map = pinstep::map_node(*options);
+  if (!map) return pinstep::report(map.error());
+  std::fputs(pinstep::write_map(*map).c_str(), stdout);
+  return 0;
+}

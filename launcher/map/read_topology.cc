@@ -1,0 +1,227 @@
+#include "launcher/map/read_topology.h"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "launcher/map/kernel_files.h"
+
+namespace pinstep {
+namespace {
+
+struct Destroy {
+  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
+
+constexpr std::size_t kMostBytes = 64 << 20;
+
+Bits bits(hwloc_const_bitmap_t set) {
+  Bits bits;
+  if (set == nullptr || hwloc_bitmap_weight(set) < 0) return bits;
+  for (int i = hwloc_bitmap_first(set); i >= 0; i = hwloc_bitmap_next(set, i))
+    bits.add(static_cast<std::uint32_t>(i));
+  return bits;
+}
+
+std::string_view info(hwloc_obj_t object, const char* name) {
+  const char* value = hwloc_obj_get_info_by_name(object, name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+// Refused here because hwloc says it on standard error and returns an errno that says nothing.
+Result<void> check_version(const std::string& file) {
+  const auto content = read_file(file, kMostBytes, Links::followed);
+  if (!content) return tl::unexpected(content.error());
+  const std::string_view text = content->text;
+  const std::size_t root = text.find("<topology");
+  if (root == std::string_view::npos)
+    return fail(ErrorKind::corrupt, "'" + file + "' is no hwloc XML file", "lstopo FILE.xml writes one");
+  std::string_view tag = text.substr(root, text.find('>', root) - root);
+  const std::size_t at = tag.find("version=\"");
+  if (at == std::string_view::npos) return {};
+  tag.remove_prefix(at + std::string_view("version=\"").size());
+  const std::string_view version = tag.substr(0, tag.find('"'));
+  const auto major = parse_number<unsigned>(version.substr(0, version.find('.')));
+  if (!major) return fail(ErrorKind::corrupt, "'" + file + "' has no version that hwloc could have written");
+  const unsigned most = hwloc_get_api_version() >> 16;
+  if (*major <= most) return {};
+  return fail(ErrorKind::unsupported,
+              "'" + file + "' is in version " + std::string(version) +
+                  " of hwloc's XML, and this pinstep was " + "built with hwloc " + std::to_string(most),
+              "write it with an hwloc " + std::to_string(most));
+}
+
+Result<Topology> load(const std::string& file) {
+  if (!file.empty())
+    if (const auto fits = check_version(file); !fits) return tl::unexpected(fits.error());
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::os, "hwloc cannot start");
+  Topology topology(raw);
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+  for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_GROUP})
+    hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  if (!file.empty() && hwloc_topology_set_xml(raw, file.c_str()) != 0)
+    return fail(ErrorKind::corrupt, "hwloc cannot read '" + file + "'", "lstopo FILE.xml writes such a file");
+  if (hwloc_topology_load(raw) != 0)
+    return fail(file.empty() ? ErrorKind::os : ErrorKind::corrupt,
+                file.empty() ? "hwloc cannot find out what this node has" : "hwloc cannot read '" + file + "'");
+  return topology;
+}
+
+// ---- places
+
+// The package it is in, or those it spans.
+Bits package_of(hwloc_topology_t topology, hwloc_obj_t object) {
+  Bits packages;
+  if (const hwloc_obj_t above = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, object)) {
+    packages.add(above->logical_index);
+    return packages;
+  }
+  if (object->type == HWLOC_OBJ_PACKAGE) {
+    packages.add(object->logical_index);
+    return packages;
+  }
+  for (hwloc_obj_t package = nullptr;
+       (package = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PACKAGE, package)) != nullptr;)
+    if (object->nodeset != nullptr && package->nodeset != nullptr &&
+        hwloc_bitmap_intersects(object->nodeset, package->nodeset) != 0)
+      packages.add(package->logical_index);
+  return packages;
+}
+
+Locality locality(hwloc_topology_t topology, hwloc_obj_t device) {
+  Locality at;
+  hwloc_obj_t above = device->parent;
+  for (; above != nullptr && above->type == HWLOC_OBJ_BRIDGE; above = above->parent)
+    at.bridges.push_back(above->logical_index);
+  std::reverse(at.bridges.begin(), at.bridges.end());
+  if (above == nullptr) return at;
+  at.nodes = bits(above->nodeset);
+  at.packages = package_of(topology, above);
+  return at;
+}
+
+PciAddress address(hwloc_obj_t device) {
+  const auto& pci = device->attr->pcidev;
+  return {pci.domain, pci.bus, pci.dev, pci.func};
+}
+
+// ---- devices
+
+void read_gpu(hwloc_topology_t topology, hwloc_obj_t device, Machine& machine) {
+  const auto& pci = device->attr->pcidev;
+  const bool is_display = pci.class_id >> 8 == 0x03;
+  const bool is_processor = pci.class_id >> 8 == 0x12;
+  const bool is_nvidia = pci.vendor_id == 0x10de && (pci.class_id == 0x0302 || pci.class_id == 0x0300);
+  const bool is_amd = pci.vendor_id == 0x1002 && (is_display || is_processor);
+  if (!is_nvidia && !is_amd) return;
+  Gpu gpu;
+  gpu.address = address(device);
+  gpu.vendor = is_nvidia ? Vendor::nvidia : Vendor::amd;
+  for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling)
+    if (const auto uuid = info(child, "NVIDIAUUID"); !uuid.empty()) gpu.uuid = uuid;
+  gpu.at = locality(topology, device);
+  machine.gpus.push_back(std::move(gpu));
+}
+
+// Virtual functions whose ids differ from their physical function's, for files that do not tell: pci.ids.
+bool is_known_virtual_function(std::uint16_t vendor, std::uint16_t device) {
+  constexpr std::uint16_t mellanox[] = {0x1014, 0x1016, 0x1018, 0x101a, 0x101c, 0x101e};
+  constexpr std::uint16_t intel[] = {0x10ed, 0x1515, 0x1520, 0x154c, 0x1889};
+  if (vendor == 0x15b3)
+    return std::find(std::begin(mellanox), std::end(mellanox), device) != std::end(mellanox);
+  if (vendor == 0x8086) return std::find(std::begin(intel), std::end(intel), device) != std::end(intel);
+  return false;
+}
+
+Link link_of_verbs(hwloc_obj_t verbs) {
+  Link link = Link::unknown;
+  for (int port = 1; port <= 2; ++port) {
+    const std::string_view state = info(verbs, ("Port" + std::to_string(port) + "State").c_str());
+    if (state == "4") return Link::up;
+    if (!state.empty()) link = Link::down;
+  }
+  return link;
+}
+
+Network network_of(const decltype(hwloc_obj_attr_u::pcidev)& pci, bool has_verbs) {
+  const bool is_infiniband = pci.class_id == 0x0207 || pci.class_id == 0x0208;
+  const bool is_slingshot = pci.vendor_id == 0x17db;
+  const bool is_efa = pci.vendor_id == 0x1d0f && (pci.device_id & 0xfff0) == 0xefa0;
+  if (is_infiniband || is_slingshot || is_efa) return Network::fabric;
+  return has_verbs ? Network::roce : Network::ethernet;
+}
+
+void read_nic(hwloc_topology_t topology, hwloc_obj_t device, bool is_this_node, Machine& machine) {
+  const auto& pci = device->attr->pcidev;
+  if (pci.class_id >> 8 != 0x02) return;
+  Nic nic;
+  nic.address = address(device);
+  std::string interface;
+  for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
+    if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
+    if (child->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK) interface = child->name;
+    if (child->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS) continue;
+    nic.name = child->name;
+    nic.has_verbs = true;
+    nic.link = link_of_verbs(child);
+  }
+  if (nic.name.empty()) nic.name = interface;
+  nic.network = network_of(pci, nic.has_verbs);
+  nic.is_virtual_function = is_known_virtual_function(pci.vendor_id, pci.device_id);
+  if (is_this_node) {
+    nic.is_virtual_function = nic.is_virtual_function || is_virtual_function(nic.address);
+    if (!nic.has_verbs) nic.link = link_of_interface(interface);
+  }
+  nic.at = locality(topology, device);
+  machine.nics.push_back(std::move(nic));
+}
+
+// ---- processors
+
+// Of several kinds of memory beside the same processors hwloc has the ordinary one first.
+std::uint32_t memory_node(hwloc_topology_t topology, hwloc_obj_t core) {
+  for (hwloc_obj_t node = nullptr;
+       (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;)
+    if (hwloc_bitmap_intersects(node->cpuset, core->cpuset) != 0) return node->os_index;
+  return 0;
+}
+
+void read_core(hwloc_topology_t topology, hwloc_obj_t object, Machine& machine) {
+  Core core;
+  core.pus = bits(object->cpuset);
+  core.node = memory_node(topology, object);
+  core.package = package_of(topology, object).only().value_or(0);
+  if (!core.pus.empty()) machine.cores.push_back(std::move(core));
+}
+
+}  // namespace
+
+Result<Machine> read_topology(const std::string& file) {
+  const auto loaded = load(file);
+  if (!loaded) return tl::unexpected(loaded.error());
+  hwloc_topology_t topology = loaded->get();
+  const bool is_this_node = hwloc_topology_is_thissystem(topology) != 0;
+  Machine machine;
+  machine.allowed = bits(hwloc_topology_get_allowed_cpuset(topology));
+  // Some virtual machines show processors only.
+  const auto kind = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, kind, core)) != nullptr;)
+    read_core(topology, core, machine);
+  for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(topology, device)) != nullptr;) {
+    read_gpu(topology, device, machine);
+    read_nic(topology, device, is_this_node, machine);
+  }
+  put_in_order(machine);
+  return machine;
+}
+
+}  // namespace pinstep

@@ -1,0 +1,316 @@
+#include "launcher/mapfile/node_map.h"
+
+#include <algorithm>
+
+#include "envtools/base/text.h"
+
+namespace pinstep {
+namespace {
+
+constexpr std::string_view kMagic = "pinstep-map";
+constexpr std::uint32_t kVersion = 1;
+
+std::string word(std::string_view text) {
+  if (text.empty()) return "-";
+  return text == "-" ? "%2d" : percent_encode(text, "");
+}
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::string list(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (const std::uint32_t n : numbers) text += (text.empty() ? "" : ",") + number(n);
+  return text.empty() ? "-" : text;
+}
+
+std::optional<std::vector<std::uint32_t>> parse_list(std::string_view text) {
+  std::vector<std::uint32_t> numbers;
+  if (text == "-") return numbers;
+  for (const std::string_view piece : split(text, ',')) {
+    const auto n = parse_number<std::uint32_t>(piece);
+    if (!n) return std::nullopt;
+    numbers.push_back(*n);
+  }
+  return numbers;
+}
+
+std::optional<std::string> unword(std::string_view text) {
+  return text == "-" ? std::optional<std::string>("") : percent_decode(text);
+}
+
+std::optional<Bits> unbits(std::string_view text) { return text == "-" ? Bits() : Bits::parse(text); }
+
+std::string bits(const Bits& set) { return set.empty() ? "-" : set.text(); }
+
+// One line of the file. Its words are taken in turn; `good` tells whether all were there and right.
+class Line {
+ public:
+  explicit Line(std::string_view line) : words_(split(line, ' ')) {}
+
+  std::string_view next() {
+    if (at_ < words_.size()) return words_[at_++];
+    good_ = false;
+    return {};
+  }
+  template <class T>
+  T take(std::optional<T> value) {
+    good_ = good_ && value.has_value();
+    return value ? std::move(*value) : T();
+  }
+  template <class T = std::uint32_t>
+  T next_number() {
+    return take(parse_number<T>(next()));
+  }
+  bool next_flag() {
+    const std::string_view text = next();
+    good_ = good_ && (text == "0" || text == "1");
+    return text == "1";
+  }
+  std::string next_text() { return take(unword(next())); }
+  bool is_good() const { return good_ && at_ == words_.size(); }
+  void spoil() { good_ = false; }
+
+ private:
+  std::vector<std::string_view> words_;
+  std::size_t at_ = 0;
+  bool good_ = true;
+};
+
+Vendor parse_vendor(Line& line) {
+  const std::string_view name = line.next();
+  if (name != "nvidia" && name != "amd") line.spoil();
+  return name == "amd" ? Vendor::amd : Vendor::nvidia;
+}
+
+Network parse_network(Line& line) {
+  const std::string_view name = line.next();
+  for (const Network network : {Network::fabric, Network::roce, Network::ethernet})
+    if (to_string(network) == name) return network;
+  line.spoil();
+  return Network::ethernet;
+}
+
+bool read_line(std::string_view text, NodeMap& map) {
+  Line line(text);
+  const std::string_view kind = line.next();
+  if (kind == "bandwidth") {
+    const auto parts = split_once(line.next(), '/');
+    map.bandwidth = parts ? line.take(parse_number<std::int64_t>(parts->before)) : 0;
+    map.bandwidth_unit = parts ? line.take(parse_number<std::int64_t>(parts->after)) : 0;
+    if (map.bandwidth_unit <= 0) line.spoil();
+  } else if (kind == "levels") {
+    map.level_cost = line.next_number();
+  } else if (kind == "off") {
+    map.off = line.next_number();
+  } else if (kind == "cores") {
+    map.cores = line.next_number();
+    map.spread = line.next_number();
+  } else if (kind == "rails") {
+    map.rail_mismatch = line.next_number();
+  } else if (kind == "proven") {
+    map.is_proven = line.next_flag();
+  } else if (kind == "isolated") {
+    map.isolated = line.next_flag();
+  } else if (kind == "gpu") {
+    MappedGpu gpu;
+    gpu.address = line.take(PciAddress::parse(line.next()));
+    gpu.vendor = parse_vendor(line);
+    gpu.number = line.next_number();
+    gpu.index = line.next_number();
+    gpu.uuid = line.next_text();
+    gpu.nodes = line.take(unbits(line.next()));
+    gpu.nic = line.next_text();
+    gpu.level = parse_level(line.next());
+    map.gpus.push_back(std::move(gpu));
+  } else if (kind == "nic") {
+    MappedNic nic;
+    nic.name = line.next_text();
+    nic.network = parse_network(line);
+    nic.has_verbs = line.next_flag();
+    map.nics.push_back(std::move(nic));
+  } else if (kind == "dropped") {
+    DroppedNic dropped;
+    dropped.name = line.next_text();
+    dropped.reason = line.next_text();
+    map.dropped.push_back(std::move(dropped));
+  } else if (kind == "note") {
+    map.notes.push_back(line.next_text());
+  } else if (kind == "rank") {
+    MappedRank rank;
+    if (line.next_number() != map.ranks.size()) line.spoil();
+    rank.gpus = line.take(parse_list(line.next()));
+    for (const std::uint32_t gpu : rank.gpus)
+      if (gpu >= map.gpus.size()) line.spoil();
+    rank.pus = line.take(unbits(line.next()));
+    rank.cores = line.next_number();
+    const std::string_view node = line.next();
+    if (node != "-") rank.memory_node = line.take(parse_number<std::uint32_t>(node));
+    map.ranks.push_back(std::move(rank));
+  } else {
+    line.spoil();
+  }
+  return line.is_good();
+}
+
+// 14/5 as "2.80".
+std::string decimal(std::int64_t value, std::int64_t unit) {
+  const auto hundredths = (static_cast<__int128>(value) * 200 + unit) / (static_cast<__int128>(unit) * 2);
+  const auto whole = static_cast<std::uint64_t>(hundredths / 100);
+  const auto rest = static_cast<std::uint64_t>(hundredths % 100);
+  return number(whole) + (rest < 10 ? ".0" : ".") + number(rest);
+}
+
+using Row = std::vector<std::string>;
+
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i == widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - row[i].size(), ' ');
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::vector<Row> rank_rows(const NodeMap& map) {
+  std::vector<Row> rows{{"rank", "gpu", "nic", "level", "memory", "cores", "cpus"}};
+  for (std::size_t r = 0; r < map.ranks.size(); ++r) {
+    const MappedRank& rank = map.ranks[r];
+    const std::string memory = rank.memory_node ? number(*rank.memory_node) : "-";
+    const std::string cores = rank.pus.empty() ? "-" : number(rank.cores);
+    const std::string cpus = rank.pus.empty() ? "not bound" : rank.pus.text();
+    if (rank.gpus.empty()) rows.push_back({number(r), "-", "-", "-", memory, cores, cpus});
+    for (std::size_t i = 0; i < rank.gpus.size(); ++i) {
+      const MappedGpu& gpu = map.gpus[rank.gpus[i]];
+      Row row{i == 0 ? number(r) : "", gpu.address.text(), gpu.nic.empty() ? "-" : printable(gpu.nic),
+              gpu.nic.empty() ? "-" : std::string(to_string(gpu.level))};
+      if (i == 0) row.insert(row.end(), {memory, cores, cpus});
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : printable(text)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+template <class Items, class Show>
+std::string json_list(const Items& items, Show show) {
+  std::string out = "[";
+  for (const auto& item : items) out += (out.size() > 1 ? ", " : "") + show(item);
+  return out + "]";
+}
+
+std::string json_flag(bool flag) { return flag ? "true" : "false"; }
+
+std::string json_gpu(const MappedGpu& gpu) {
+  return "{\"bus\": " + json_text(gpu.address.text()) + ", \"vendor\": " + json_text(to_string(gpu.vendor)) +
+         ", \"device\": " + number(gpu.number) +
+         ", \"uuid\": " + (gpu.uuid.empty() ? "null" : json_text(gpu.uuid)) +
+         ", \"memory_nodes\": " + json_text(gpu.nodes.text()) +
+         ", \"nic\": " + (gpu.nic.empty() ? "null" : json_text(gpu.nic)) +
+         ", \"level\": " + (gpu.nic.empty() ? "null" : json_text(to_string(gpu.level))) + "}";
+}
+
+std::string json_rank(const MappedRank& rank) {
+  return "{\"gpus\": " + json_list(rank.gpus, [](std::uint32_t gpu) { return number(gpu); }) +
+         ", \"cpus\": " + (rank.pus.empty() ? "null" : json_text(rank.pus.text())) +
+         ", \"cores\": " + number(rank.cores) +
+         ", \"memory_node\": " + (rank.memory_node ? number(*rank.memory_node) : "null") + "}";
+}
+
+}  // namespace
+
+std::string write_map(const NodeMap& map) {
+  std::string out = std::string(kMagic) + " " + number(kVersion) + "\n";
+  const auto line = [&](std::initializer_list<std::string> words) {
+    std::string text;
+    for (const std::string& piece : words) text += (text.empty() ? "" : " ") + piece;
+    out += text + "\n";
+  };
+  const auto flag = [](bool on) { return std::string(on ? "1" : "0"); };
+  line({"bandwidth", std::to_string(map.bandwidth) + "/" + std::to_string(map.bandwidth_unit)});
+  line({"levels", number(map.level_cost)});
+  line({"off", number(map.off)});
+  line({"cores", number(map.cores), number(map.spread)});
+  line({"rails", number(map.rail_mismatch)});
+  line({"proven", flag(map.is_proven)});
+  line({"isolated", flag(map.isolated)});
+  for (const MappedGpu& gpu : map.gpus)
+    line({"gpu", gpu.address.text(), std::string(to_string(gpu.vendor)), number(gpu.number), number(gpu.index),
+          word(gpu.uuid), bits(gpu.nodes), word(gpu.nic), std::string(to_string(gpu.level))});
+  for (const MappedNic& nic : map.nics)
+    line({"nic", word(nic.name), std::string(to_string(nic.network)), flag(nic.has_verbs)});
+  for (const DroppedNic& dropped : map.dropped) line({"dropped", word(dropped.name), word(dropped.reason)});
+  for (const std::string& note : map.notes) line({"note", word(note)});
+  for (std::size_t r = 0; r < map.ranks.size(); ++r) {
+    const MappedRank& rank = map.ranks[r];
+    line({"rank", number(r), list(rank.gpus), bits(rank.pus), number(rank.cores),
+          rank.memory_node ? number(*rank.memory_node) : "-"});
+  }
+  return out + "end\n";
+}
+
+Result<NodeMap> parse_map(std::string_view text) {
+  const auto wrong = [](std::size_t at) {
+    return fail(ErrorKind::corrupt, "line " + std::to_string(at) + " of the map cannot be read");
+  };
+  if (!text.ends_with("\nend\n")) return fail(ErrorKind::corrupt, "the map is cut short");
+  text.remove_suffix(std::string_view("\nend\n").size());
+  const auto lines = split(text, '\n');
+  const auto head = split_once(lines.front(), ' ');
+  const auto version = head && head->before == kMagic ? parse_number<std::uint32_t>(head->after) : std::nullopt;
+  if (!version) return wrong(1);
+  if (*version != kVersion)
+    return fail(ErrorKind::unsupported, "the map is of version " + std::to_string(*version));
+  NodeMap map;
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    if (!read_line(lines[i], map)) return wrong(i + 1);
+  return map;
+}
+
+std::string show_map(const NodeMap& map) {
+  std::string text = table(rank_rows(map));
+  for (const DroppedNic& dropped : map.dropped)
+    text += "not used: " + printable(dropped.name) + " (" + printable(dropped.reason) + ")\n";
+  for (const std::string& note : map.notes) text += "note: " + printable(note) + "\n";
+  text += "bandwidth " + decimal(map.bandwidth, map.bandwidth_unit) + "  levels " + number(map.level_cost) +
+          "  off " + number(map.off) + "  cores " + number(map.cores) + "  spread " + number(map.spread) +
+          "  rails " + number(map.rail_mismatch) + (map.is_proven ? "\n" : "  (not proven to be the best)\n");
+  return text;
+}
+
+std::string map_json(const NodeMap& map, std::string_view node) {
+  const auto nic = [](const MappedNic& nic) {
+    return "{\"name\": " + json_text(nic.name) + ", \"network\": " + json_text(to_string(nic.network)) + "}";
+  };
+  const auto dropped = [](const DroppedNic& nic) {
+    return "{\"name\": " + json_text(nic.name) + ", \"reason\": " + json_text(nic.reason) + "}";
+  };
+  return (node.empty() ? "{" : "{\"node\": " + json_text(node) + ", ") +
+         "\"ranks\": " + json_list(map.ranks, json_rank) + ", \"gpus\": " + json_list(map.gpus, json_gpu) +
+         ", \"nics\": " + json_list(map.nics, nic) + ", \"dropped\": " + json_list(map.dropped, dropped) +
+         ", \"notes\": " + json_list(map.notes, json_text) + ", \"isolated\": " + json_flag(map.isolated) +
+         ", \"objective\": {\"bandwidth\": " + decimal(map.bandwidth, map.bandwidth_unit) +
+         ", \"levels\": " + number(map.level_cost) + ", \"off\": " + number(map.off) +
+         ", \"cores\": " + number(map.cores) + ", \"spread\": " + number(map.spread) +
+         ", \"rails\": " + number(map.rail_mismatch) + ", \"proven\": " + json_flag(map.is_proven) + "}}\n";
+}
+
+}  // namespace pinstep

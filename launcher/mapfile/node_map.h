@@ -1,0 +1,97 @@
+// The map of a node: which GPU, network card, cores and memory node each rank has. Every rank of the node
+// reads or computes the same one.
+//
+// As a file it is text, a line for each thing, words split by single blanks:
+//
+//   pinstep-map 1
+//   bandwidth 14/5
+//   levels 12               sum of the levels' costs
+//   off 0                   ranks off their GPU's memory node
+//   cores 40 0              cores dealt; most of a rank less fewest
+//   rails 2
+//   proven 1
+//   isolated 0
+//   gpu 0004:04:00.0 nvidia 0 GPU-… 0 mlx5_0 NODE     address, vendor, device number, uuid, memory nodes, card,
+//   level nic mlx5_0 fabric 1                                name, network, whether NCCL_IB_HCA takes it
+//   dropped eno1 link%20down
+//   note …                                             for --print-map
+//   rank 0 2 8-47 10 0                                 gpus (numbers of lines), cores, number of cores, memory
+//   node end
+//
+// "-" is what is not there; names and texts are percent-escaped.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "envtools/base/error.h"
+#include "launcher/machine/machine.h"
+
+namespace pinstep {
+
+struct MappedGpu {
+  PciAddress address;
+  Vendor vendor = Vendor::nvidia;
+  std::uint32_t number = 0;  // of its device file: /dev/nvidia0
+  std::uint32_t index = 0;   // in bus order among the GPUs that can be opened, as CUDA counts
+  std::string uuid;
+  Bits nodes;
+  std::string nic;  // the card it uses; empty for none
+  Level level = Level::sys;
+
+  bool operator==(const MappedGpu&) const = default;
+};
+
+struct MappedNic {
+  std::string name;
+  Network network = Network::ethernet;
+  bool has_verbs = false;
+
+  bool operator==(const MappedNic&) const = default;
+};
+
+struct MappedRank {
+  std::vector<std::uint32_t> gpus;  // indices into NodeMap::gpus
+  Bits pus;                         // hardware threads; empty: not bound
+  std::uint32_t cores = 0;
+  std::optional<std::uint32_t> memory_node;
+
+  bool operator==(const MappedRank&) const = default;
+};
+
+struct NodeMap {
+  std::vector<MappedGpu> gpus;  // those of the step, in bus order
+  std::vector<MappedNic> nics;  // those in use by the filter, in bus order
+  std::vector<DroppedNic> dropped;
+  std::vector<std::string> notes;
+  std::vector<MappedRank> ranks;
+  bool isolated = false;  // each rank can open its own GPUs only
+
+  // The objective's value, in its order.
+  std::int64_t bandwidth = 0;
+  std::int64_t bandwidth_unit = 1;
+  std::uint32_t level_cost = 0;
+  std::uint32_t off = 0;
+  std::uint32_t cores = 0;
+  std::uint32_t spread = 0;
+  std::uint32_t rail_mismatch = 0;
+  bool is_proven = true;
+
+  bool operator==(const NodeMap&) const = default;
+};
+
+std::string write_map(const NodeMap& map);
+
+// Errors: unsupported (a newer version), corrupt.
+Result<NodeMap> parse_map(std::string_view text);
+
+// For people: a table with a row for each rank, what was left out, and the objective.
+std::string show_map(const NodeMap& map);
+
+// One object on one line, with the node's name unless that is empty.
+std::string map_json(const NodeMap& map, std::string_view node);
+
+}  // namespace pinstep

@@ -1,0 +1,58 @@
+// Where the ranks of a step on one node share their map: a directory that only this user can reach.
+//
+//   <top>/<cluster>.<job>.<step>.<het>/rank.<i>   what rank i knows of its GPUs
+//   <top>/<cluster>.<job>.<step>.<het>/map        the map below a header line, or why there is none
+//
+// <top> is /dev/shm/pinstep-<uid>, else /tmp/pinstep-<uid>. The rank that makes the step's directory makes the
+// map; the others wait for it. Files appear whole, by rename.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "envtools/base/clock.h"
+#include "envtools/base/error.h"
+
+namespace pinstep {
+
+// The first of these directories that is there, or can be made, and is this user's alone. Errors: refused, os.
+Result<std::string> user_directory(const std::vector<std::string>& parents, uid_t uid);
+
+class StepDirectory {
+ public:
+  // `inputs` is what the map depends on besides the step: a map made from other inputs counts as absent.
+  // Errors: os and others of mkdir(2).
+  static Result<StepDirectory> enter(const std::string& top, const std::string& step,
+                                     const std::string& inputs);
+
+  bool is_first() const { return is_first_; }
+
+  Result<void> report(std::uint32_t rank, std::string_view text) const;
+  // The reports of all ranks. Errors: timed_out.
+  Result<std::vector<std::string>> reports(std::uint32_t ranks, Clock& clock,
+                                           Clock::Milliseconds patience) const;
+
+  Result<void> publish(std::string_view map) const;
+  // The map, nothing where there is none with these inputs.
+  std::optional<std::string> find() const;
+  std::optional<std::string> wait(Clock& clock, Clock::Milliseconds patience) const;
+
+ private:
+  StepDirectory(std::string path, std::string header, bool is_first)
+      : path_(std::move(path)), header_(std::move(header)), is_first_(is_first) {}
+
+  std::string path_;
+  std::string header_;
+  bool is_first_;
+};
+
+// Removes what steps left whose first rank has ended, and what is of another boot. Never fails.
+void remove_stale(const std::string& top, const std::string& boot);
+
+// The kernel's id of this boot.
+std::string boot_id();
+
+}  // namespace pinstep
