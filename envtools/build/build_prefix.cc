@@ -56,14 +56,14 @@ void remove_dead_stages(const Store& store, std::string_view id) {
   }
 }
 
-// A name that is taken by something we do not believe would only be noticed after the build.
-Result<void> check_name_is_free(const std::string& prefix) {
-  struct stat info {};
-  if (::lstat(prefix.c_str(), &info) != 0) return {};
+// The first store where the name is not taken by a prefix of somebody we do not believe, which would only be
+// noticed after the build.
+Result<Store> store_with_free_name(const std::vector<Store>& stores, std::string_view id) {
+  for (const Store& store : stores)
+    if (struct stat info{}; ::lstat(store.prefix(id).c_str(), &info) != 0) return store;
   return fail(ErrorKind::refused,
-              "'" + prefix + "' belongs to user " + std::to_string(info.st_uid) +
-                  ", who is neither you nor trusted here",
-              "build into another store: PINSTEP_STORE names one");
+              "'" + stores.front().prefix(id) + "' belongs to somebody who is neither you nor trusted here",
+              "build into another store: PINSTEP_STORE names one, or several separated by ':'");
 }
 
 // ---- fetching and unpacking
@@ -234,8 +234,8 @@ class Builder {
     if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return fail_errno(errno, "create", directory);
     std::uint64_t bytes = 0;
     for (const PlannedFile& file : plan.files) bytes += file.size + file.content.size();
-    const Origin origin{job_.name,        sha256_hex(job_.lock_text), job_.platform, std::time(nullptr),
-                        result_.packages, bytes};
+    const Origin origin{job_.name,          sha256_hex(job_.lock_text), job_.platform,
+                        std::time(nullptr), result_.packages,           bytes};
     for (const auto& [path, text] :
          {std::pair{activation_path(stage), format_recording(id_, *recording)},
           std::pair{id_file(stage), id_ + "\n"}, std::pair{origin_file(stage), format_origin(origin)}})
@@ -298,6 +298,11 @@ Progress::Style style_of(const BuildJob& job) {
   return job.progress ? Progress::Style::terminal : Progress::Style::lines;
 }
 
+// A store that cannot be written to is none the worse for what is in it.
+void keep_lock_text(const Store& store, const std::string& text) {
+  [[maybe_unused]] const auto kept = write_once(store.lock_text(sha256_hex(text)), text);
+}
+
 void advise_on_length(const std::string& prefix, Progress& progress) {
   if (prefix.size() > kStorePathAdvice)
     progress.say("note: '" + prefix + "' is longer than " + std::to_string(kStorePathAdvice) +
@@ -318,20 +323,20 @@ Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environ
   if (!id) return tl::unexpected(id.error());
 
   const std::vector<Store> stores = all_stores(job);
-  const Store& store = stores.front();
   const Trust trust{::geteuid(), job.trusted_uids};
   const auto there = already_published(stores, *id, trust, packages->size());
   if (!there) return tl::unexpected(there.error());
-  // A store that cannot be written to is none the worse for what is in it.
-  const auto prepared = prepare_store(store);
-  if (prepared) {
-    [[maybe_unused]] const auto kept = write_once(store.lock_text(sha256_hex(job.lock_text)), job.lock_text);
+  if (*there) {
+    keep_lock_text(stores.front(), job.lock_text);
+    return **there;
   }
-  if (*there) return **there;
+  const auto chosen = store_with_free_name(stores, *id);
+  const auto prepared = chosen ? prepare_store(*chosen) : chosen;
   if (!prepared) return tl::unexpected(prepared.error());
+  const Store& store = *prepared;
+  keep_lock_text(store, job.lock_text);
   const auto all = artifacts(*packages, lock->channels, job.channel_urls, store);
   if (!all) return tl::unexpected(all.error());
-  if (auto free = check_name_is_free(store.prefix(*id)); !free) return tl::unexpected(free.error());
 
   SystemClock clock;
   Progress progress(style_of(job), job.verbose && !job.quiet, clock);

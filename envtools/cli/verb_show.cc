@@ -2,9 +2,11 @@
 #include <cstdio>
 
 #include "envtools/activation/activation.h"
+#include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/environments.h"
+#include "envtools/hash/hash.h"
 #include "envtools/json/json.h"
 #include "envtools/pin/pin.h"
 
@@ -42,7 +44,9 @@ void add_lock(Shown& shown, const Place& place) {
   if (!shown.located.published) return;
   for (const Store& store : place.stores) {
     const std::string path = store.lock_text(shown.located.published->lock);
-    const auto lock = load_lock(path);
+    const auto file = read_file(path, kLockSizeLimit);
+    if (!file || sha256_hex(file->text) != shown.located.published->lock) continue;
+    const auto lock = parse_lock(file->text, path);
     const auto packages = lock ? lock->packages_for(own_platform()) : tl::unexpected(lock.error());
     if (!packages) continue;
     shown.lock_path = path;

@@ -105,9 +105,24 @@ struct Directory {
 
 std::vector<Directory> directories(const Store& store) {
   const std::string& top = store.directory();
-  return {{top + "/e", true},     {top + "/l", true}, {top + "/s", true},       {top + "/t", false},
-          {top + "/b", false},    {top + "/c", true}, {store.archives(), true}, {store.packages(), true},
-          {store.wheels(), true}, {top + "/u", true}};
+  return {{top + "/e", true},  {top + "/l", true}, {top + "/s", true}, {top + "/t", false},
+          {top + "/b", false}, {top + "/c", true}, {top + "/u", true}};
+}
+
+// The cache is the builder's own in every store: what lies in it is taken for what its name says.
+Result<void> prepare_cache(const Store& store) {
+  const std::string archives = store.archives();
+  const std::string cache = archives.substr(0, archives.rfind('/'));
+  for (const std::string& directory : {cache, store.archives(), store.packages(), store.wheels()}) {
+    if (auto made = make_directory(directory, 0755); !made) return made;
+    struct stat info {};
+    if (::lstat(directory.c_str(), &info) != 0) return fail_errno(errno, "inspect", directory);
+    if (directory != cache && (info.st_uid != ::geteuid() || !S_ISDIR(info.st_mode)))
+      return fail(ErrorKind::refused,
+                  "'" + directory + "' belongs to user " + std::to_string(info.st_uid) + " and not to you",
+                  "only the owner of a store can build into it, or the group if it may write there");
+  }
+  return {};
 }
 
 // Nothing where there is no prefix that we would believe.
@@ -176,11 +191,16 @@ std::string Store::lock_text(std::string_view digest) const {
 std::string Store::solved(std::string_view spec_key) const {
   return directory_ + "/s/" + std::string(spec_key);
 }
-std::string Store::archives() const { return directory_ + "/c/archives"; }
-std::string Store::packages() const { return directory_ + "/c/pkgs"; }
-std::string Store::wheels() const { return directory_ + "/c/wheels"; }
+std::string Store::archives() const { return cache_ + "/archives"; }
+std::string Store::packages() const { return cache_ + "/pkgs"; }
+std::string Store::wheels() const { return cache_ + "/wheels"; }
 std::string Store::tag(std::string_view tag) const { return directory_ + "/t/" + std::string(tag); }
 std::string Store::build_lease(std::string_view name) const { return directory_ + "/b/" + std::string(name); }
+Store Store::with_cache_of(uid_t user) const {
+  Store store(directory_);
+  store.cache_ += "/" + std::to_string(user);
+  return store;
+}
 std::string Store::use_directory() const { return directory_ + "/u"; }
 
 Result<std::vector<Store>> stores(const Environment& environment, const std::string& configured) {
@@ -198,8 +218,8 @@ Result<std::vector<Store>> stores(const Environment& environment, const std::str
 
 // ---- making and reading
 
-Result<void> prepare_store(const Store& store) {
-  if (auto made = make_directory(store.directory(), 0755); !made) return made;
+Result<Store> prepare_store(const Store& store) {
+  if (auto made = make_directory(store.directory(), 0755); !made) return tl::unexpected(made.error());
   struct stat top {};
   if (::stat(store.directory().c_str(), &top) != 0) return fail_errno(errno, "inspect", store.directory());
 
@@ -215,10 +235,14 @@ Result<void> prepare_store(const Store& store) {
   const bool shared = (top.st_mode & S_IWGRP) != 0;
   for (const Directory& directory : directories(store)) {
     const mode_t mode = !shared ? 0755 : directory.sticky ? 03775 : 02775;
-    if (auto made = make_directory(directory.path, mode); !made) return made;
+    if (auto made = make_directory(directory.path, mode); !made) return tl::unexpected(made.error());
   }
+  Store own = shared ? store.with_cache_of(::geteuid()) : store;
+  if (auto made = prepare_cache(own); !made) return tl::unexpected(made.error());
   // Last: what has a VERSION is whole.
-  return text ? Result<void>() : write_once(version, kVersionText);
+  if (!text)
+    if (auto written = write_once(version, kVersionText); !written) return tl::unexpected(written.error());
+  return own;
 }
 
 Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,

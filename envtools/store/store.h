@@ -4,7 +4,7 @@
 //   VERSION              "1"
 //   e/<id16>             prefixes, immutable; e/.stage-<id16>-<token> one being built
 //   l/<lock digest>.yml  lock texts        s/<spec key>   the digest of its lock
-//   c/                   package cache     c/archives/, c/pkgs/, c/wheels/
+//   c/                   package cache     c/archives/, c/pkgs/, c/wheels/, or these in c/<uid>/
 //   t/<tag>              tags              b/<name>       build leases
 //   u/                   submit leases and use records
 #pragma once
@@ -25,7 +25,7 @@ namespace pinstep {
 
 class Store {
  public:
-  explicit Store(std::string directory) : directory_(std::move(directory)) {}
+  explicit Store(std::string directory) : directory_(std::move(directory)), cache_(directory_ + "/c") {}
 
   const std::string& directory() const { return directory_; }
   std::string prefix(std::string_view id) const;  // of a whole id: <store>/e/<first 16 digits>
@@ -39,8 +39,13 @@ class Store {
   std::string build_lease(std::string_view name) const;
   std::string use_directory() const;
 
+  // The same store with this user's part of the package cache. In a store that a group shares nobody builds
+  // from what another member has put into the cache.
+  Store with_cache_of(uid_t user) const;
+
  private:
   std::string directory_;
+  std::string cache_;
 };
 
 inline constexpr std::size_t kStorePathAdvice = 80;  // bytes of a prefix's path; longer is warned about
@@ -49,8 +54,9 @@ inline constexpr std::size_t kStorePathAdvice = 80;  // bytes of a prefix's path
 // The first is built into, all are searched. Errors: invalid (not absolute, an unset variable).
 Result<std::vector<Store>> stores(const Environment& environment, const std::string& configured);
 
-// Makes the directories and VERSION. Errors: unsupported (a newer store), refused, no_space, os.
-Result<void> prepare_store(const Store& store);
+// Makes the directories and VERSION. Gives the store to build into, which has a cache of one's own if a group
+// shares the store. Errors: unsupported (a newer store), refused, no_space, os.
+Result<Store> prepare_store(const Store& store);
 
 // What lies published under an id. A prefix by somebody untrusted counts as absent.
 struct Published {

@@ -37,24 +37,30 @@ def _roomy():
 class Builder:
     """with Builder() as alice: somebody with a home that others can look into."""
 
+    def __init__(self, user=NOBODY):
+        self.user = user
+
     def __enter__(self):
         self.home = Path(tempfile.mkdtemp(prefix="pinstep-envtools-", dir=_roomy()))
         self.home.chmod(0o755)
         self.variables = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
         if os.geteuid() == 0:
-            os.chown(self.home, NOBODY, NOBODY)
+            os.chown(self.home, self.user, NOBODY)
         return self
 
     def __exit__(self, *_):
         remove(self.home)
 
     def command(self, *words):
-        rights = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        rights = ["setpriv", "--reuid", str(self.user), "--regid", str(NOBODY), "--clear-groups"]
         return [*(rights if os.geteuid() == 0 else []), *map(str, words)]
 
-    def start(self, *words, **more):
+    def start(self, *words, elsewhere=None, **more):
+        """`elsewhere`: the name of another machine, as far as host name and process ids tell; takes root."""
         variables = {**self.variables, **more.pop("variables", {})}
-        return subprocess.Popen(self.command(*words), cwd=self.home, env=variables, stdin=subprocess.DEVNULL,
+        machine = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "sh", "-c",
+                   'hostname "$0" && exec "$@"', elsewhere] if elsewhere else []
+        return subprocess.Popen([*machine, *self.command(*words)], cwd=self.home, env=variables, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                                 **more)
 
@@ -73,7 +79,7 @@ class Builder:
         path.write_text(text)
         if os.geteuid() == 0:
             for each in (path, *made_now):
-                os.chown(each, NOBODY, NOBODY)
+                os.chown(each, self.user, NOBODY)
         return path
 
     def build(self, *arguments, **variables):
@@ -97,7 +103,7 @@ def chosen(channel, names):
 
 def explicit(url, packages):
     """The text of an explicit lock."""
-    return "@EXPLICIT\n" + "".join(f"{url}/{path}#sha256:{digest}\n" for path, digest in packages)
+    return "# platform: linux-64\n@EXPLICIT\n" + "".join(f"{url}/{path}#sha256:{digest}\n" for path, digest in packages)
 
 
 def visible(store):

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from builds import PINSTEP, SMALL, Builder, Server, chosen, explicit, leftovers, made, visible
+from builds import NOBODY, PINSTEP, SMALL, Builder, Server, chosen, explicit, leftovers, made, visible
 
 SPEC = "name: train\nchannels: [localchannel]\ndependencies: [python, greet]\n"
 
@@ -43,7 +43,7 @@ def failure(done):
 def test_the_real_packages_run_from_their_new_prefix_and_make_one_tree_anywhere(alice, testdata):
     real = testdata / "conda/channel"
     text = explicit(made().as_uri(), chosen(made(), ["python"])) + \
-        explicit(real.as_uri(), chosen(real, None)).removeprefix("@EXPLICIT\n")
+        explicit(real.as_uri(), chosen(real, None)).removeprefix("# platform: linux-64\n@EXPLICIT\n")
     lock = alice.write("real.lock", text)
     first = alice.build("--store=one", lock)
     second = alice.build("--store=a-store-with-a-longer-name", lock)
@@ -102,12 +102,41 @@ def test_options_that_decide_the_content_decide_the_id(alice):
     assert alice.build("--store=s", lock)["id"] != alice.build("--store=s", "--no-compile", lock)["id"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="no root: nobody to refuse")
+@pytest.mark.skips("no root")
 def test_root_does_not_build(alice):
     lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix"])))
     done = subprocess.run([PINSTEP, "build", f"--store={alice.home}/s", lock], capture_output=True, text=True)
     assert done.returncode == 1 and "not built as root" in done.stderr
     assert not (alice.home / "s").exists()
+
+
+def test_an_environment_is_found_in_any_of_several_stores(alice):
+    lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix"])))
+    first = alice.build("--store=b", lock)
+    both = {"PINSTEP_STORE": f"{alice.home}/a:{alice.home}/b"}
+    again = alice.build(lock, **both)
+    assert (again["prefix"], again["built"]) == (first["prefix"], False) and visible(alice.home / "a") == []
+    assert len(json.loads(alice("list", "--json", **both).stdout)) == 1
+
+
+@pytest.mark.skips("no root")
+def test_members_of_a_project_store_do_not_use_what_others_made_unless_they_are_trusted(alice):
+    project = alice.home / "project"
+    project.mkdir()
+    os.chown(project, NOBODY, NOBODY)
+    project.chmod(0o3775)
+    lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix"])))
+    first = alice.build(f"--store={project}", lock)
+    with Builder(user=NOBODY - 1) as carol:
+        both = {"PINSTEP_STORE": f"{project}:{carol.home}/own"}
+        assert json.loads(carol("list", "--json", **both).stdout) == []
+        own = carol.build(lock, **both)
+        assert own["prefix"].startswith(f"{carol.home}/own/") and own["tree_hash"] == first["tree_hash"]
+        done = carol("build", "--json", lock, PINSTEP_STORE=str(project))
+        assert failure(done)["error"] == "refused"
+        other = carol.write("other.lock", explicit(made().as_uri(), chosen(made(), ["activation-demo"])))
+        assert carol.build(other, **both)["prefix"].startswith(f"{project}/e/")
+    assert sorted(path.name for path in (project / "c").iterdir()) == sorted(map(str, (NOBODY, NOBODY - 1)))
 
 
 # ---- what goes wrong: one sentence, and nothing left
@@ -176,7 +205,7 @@ def test_packages_with_link_scripts_are_refused(alice, testdata):
     channel = alice.write("channel/noarch/README", "").parent
     shutil.copy(package, channel)
     digest = hashlib.sha256(package.read_bytes()).hexdigest()
-    lock = alice.write("x.lock", f"# platform: linux-64\n@EXPLICIT\n{channel.as_uri()}/{package.name}#sha256:{digest}\n")
+    lock = alice.write("x.lock", explicit(channel.as_uri(), [(package.name, digest)]))
     error = failure(alice("build", "--json", "--store=s", lock))
     assert error["error"] == "refused" and "link-scripts" in error["cause"], error
     assert leftovers(alice.home / "s") == []
@@ -251,6 +280,12 @@ def test_list(bob):
         (bob.built["id"], bob.built["prefix"], "train", 5)
     head, line = bob("list").stdout.splitlines()
     assert head.startswith("ID") and line.startswith(bob.built["id"][:16]) and line.endswith(bob.built["prefix"])
+
+
+def test_a_tag_names_an_environment(bob):
+    tags = bob.home / ".local/share/pinstep/t"
+    bob.write(tags / "good", bob.built["id"] + "\n")
+    assert json.loads(bob("show", "--json", "good").stdout)["id"] == bob.built["id"]
 
 
 def test_an_empty_store_has_an_empty_list(alice):

@@ -40,6 +40,21 @@ def test_many_builders_download_and_build_once(alice, server):
     assert leftovers(alice.home / "store") == []
 
 
+@pytest.mark.skips("no root")
+def test_builders_on_several_machines_build_once(alice, server):
+    packages = chosen(made(), SMALL)
+    lock = alice.write("small.lock", explicit(server.url, packages))
+    processes = [alice.start(PINSTEP, "build", "--json", "--store=store", lock, elsewhere=f"node{number % 3}")
+                 for number in range(6)]
+    results = []
+    for process in processes:
+        output, errors = process.communicate()
+        assert process.returncode == 0, output + errors
+        results.append(json.loads(output))
+    assert len({one["prefix"] for one in results}) == 1 and [one["built"] for one in results].count(True) == 1
+    assert sorted(path for _, _, path in server.downloads()) == sorted(f"/{path}" for path, _ in packages)
+
+
 def test_those_who_wait_say_for_whom(alice, server):
     lock = alice.write("small.lock", explicit(server.url, chosen(made(), SMALL)))
     first = alice.start(PINSTEP, "build", "-v", "--store=store", lock)

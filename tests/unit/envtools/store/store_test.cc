@@ -93,6 +93,21 @@ TEST(Store, MembersOfAProjectStoreCannotTakeEachOthersPrefixes) {
   EXPECT_EQ(mode_of(store.directory() + "/b"), 02775u);  // any member may bury the dead
 }
 
+TEST(Store, MembersOfAProjectStoreHaveACacheEach) {
+  const TemporaryDirectory directory;
+  const Store store(directory.path());
+  ASSERT_EQ(::chmod(store.directory().c_str(), 03775), 0);
+  const auto own = prepare_store(store);
+  ASSERT_TRUE(own) << own.error().cause;
+  const std::string cache = directory / ("c/" + std::to_string(::geteuid()));
+  EXPECT_EQ(own->packages(), cache + "/pkgs");
+  EXPECT_EQ(own->prefix(kId), store.prefix(kId));
+  EXPECT_EQ(mode_of(own->packages()), 0755u);
+  if (::geteuid() != 0) GTEST_SKIP() << "no root: the owner cannot be changed";
+  ASSERT_EQ(::chown(own->packages().c_str(), 4711, 0), 0);
+  EXPECT_EQ(prepare_store(store).error().kind, ErrorKind::refused);
+}
+
 TEST(Store, OfANewerVersionIsLeftAlone) {
   const TemporaryDirectory directory;
   write_file(directory / "VERSION", "2\n");
