@@ -85,9 +85,9 @@ std::string_view subdir_of(std::string_view url) {
 // ---- reading
 
 FileKind file_kind(std::string_view text) {
-  if (is_explicit(text)) return FileKind::lock;
   const auto decoded = decode_text(text, "");
   if (!decoded) return FileKind::unknown;
+  if (is_explicit(*decoded)) return FileKind::lock;
   const auto keys = top_level_keys(*decoded);
   if (has(keys, "package") || has(keys, "packages") || (has(keys, "version") && has(keys, "metadata")))
     return FileKind::lock;
@@ -97,18 +97,16 @@ FileKind file_kind(std::string_view text) {
 
 Result<Lock> parse_lock(std::string_view text, const std::string& path) {
   if (text.size() > kLockSizeLimit) return fail(ErrorKind::invalid, path + ": the lock is too long");
-  if (is_explicit(text)) {
-    const auto decoded = decode_text(text, path);
-    if (!decoded) return tl::unexpected(decoded.error());
-    return parse_explicit(*decoded, path);
-  }
-  const auto keys = top_level_keys(text);
+  const auto decoded = decode_text(text, path);
+  if (!decoded) return tl::unexpected(decoded.error());
+  if (is_explicit(*decoded)) return parse_explicit(*decoded, path);
+  const auto keys = top_level_keys(*decoded);
   if (has(keys, "environments") || has(keys, "packages"))
     return fail(ErrorKind::unsupported, path + ": pixi's locks are not read",
                 "'pixi workspace export conda-explicit-spec' writes one that is");
   if (has(keys, "dependencies") && !has(keys, "package"))
     return fail(ErrorKind::invalid, path + ": this is an environment file, not a lock");
-  return parse_conda_lock(text, path);
+  return parse_conda_lock(*decoded, path);
 }
 
 Result<Lock> load_lock(const std::string& path) {

@@ -84,7 +84,7 @@ class Reader {
   Result<void> read_name(const YamlNode& node) {
     if (!node.is_scalar()) return fail_at(node.line, "'name' is not a text");
     spec_.name = trim(node.text);
-    if (spec_.name.find_first_of("/ :#\n") != std::string::npos)
+    if (spec_.name == "base" || spec_.name == "root" || spec_.name.find_first_of("/ :#\n") != std::string::npos)
       note(node.line, "'" + printable(spec_.name) + "' is not a name that conda would take");
     return {};
   }

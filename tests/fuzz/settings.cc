@@ -30,6 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CHECK(settings.pinstep.empty() || settings.pinstep.starts_with('/'));
   CHECK(settings.scancel.empty() || settings.scancel.starts_with('/'));
 
+  CHECK(settings.jobs <= 1024);
+  for (const auto& [name, url] : settings.channels)
+    CHECK(!name.empty() && name.find('/') == std::string::npos && !url.empty());
+
   // What is enforced holds, and wins when it is applied once more, as at a step.
   Settings again = settings;
   for (const Assignment& assignment : site.enforced) CHECK(assign(again, assignment, SetBy::site).has_value());

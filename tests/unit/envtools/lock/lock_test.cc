@@ -214,9 +214,10 @@ Lock random_lock(Random& random) {
   }
   for (std::size_t n = random.below(6); n > 0; --n) {
     const std::string name = random.text(letters, 1, 6) + std::to_string(n);
-    LockedPackage made = random.one_in(3)
-                             ? wheel(name, random.text("0123.", 1, 4) + "1")
-                             : package(name, random.text("0123.", 1, 4) + "1", random.text(letters, 1, 5));
+    LockedPackage made =
+        random.one_in(3)
+            ? wheel("w-" + random.text("abcxyz", 1, 6) + std::to_string(n), random.text("0123.", 1, 4) + "1")
+            : package(name, random.text("0123.", 1, 4) + "1", random.text(letters, 1, 5));
     made.platform = random.pick(lock.platforms);
     made.category = random.one_in(3) ? "dev" : "main";
     made.optional = random.one_in(4);
@@ -283,6 +284,13 @@ TEST(ParseLock, FindsTheUrlsOfChannelsInThePackages) {
   EXPECT_THAT(lock->channels, ElementsAre(LockedChannel{"c", "https://h.example.org/c"},
                                           LockedChannel{"file:///d", "file:///d"}, LockedChannel{"e", ""},
                                           LockedChannel{"x", ""}));
+}
+
+TEST(ParseLock, NormalizesTheNamesOfPipsPackages) {
+  const std::string pip =
+      changed(changed(kPackage, "manager: conda", "manager: pip"), "name: a", "name: Py_YAML.-x");
+  EXPECT_EQ(parse_lock(lock_with(pip), "l").value().packages[0].name, "py-yaml-x");
+  EXPECT_EQ(parse_lock(lock_with(kPackage), "l").value().packages[0].name, "a");
 }
 
 TEST(ParseLock, LeavesCredentialsOut) {
@@ -390,6 +398,14 @@ TEST(ParseExplicit, ReadsPackagesWithAndWithoutHashes) {
   EXPECT_EQ(lock->packages[2].sha256, sha256);
   EXPECT_EQ(lock->packages[3].url, "file:///abs/e%20f-4-0.conda");
   EXPECT_THAT(lock->notes, ElementsAre("/d/x/l.txt: 1 of 4 packages have no hash"));
+}
+
+TEST(ParseExplicit, ReadsUtf16AsWindowsShellsWriteIt) {
+  std::string text = "\xff\xfe";
+  for (const char c : std::string("@EXPLICIT\r\nhttps://h.example.org/c/linux-64/a-1-0.conda\r\n"))
+    text += {c, '\0'};
+  EXPECT_EQ(file_kind(text), FileKind::lock);
+  EXPECT_EQ(parse_lock(text, "/l").value().packages[0].name, "a");
 }
 
 TEST(ParseExplicit, TakesThePlatformFromTheFirstUrlThatHasOne) {

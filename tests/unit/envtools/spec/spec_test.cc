@@ -127,6 +127,7 @@ TEST(ParseSpec, NotesWhatIsOddAndHarmless) {
       {"chanels: [a]\ndependencies: [a]\n", "f:1: 'chanels' is not read; did you mean 'channels'?"},
       {"category: dev\ndependencies: [a]\n", "f:1: 'category' is not read"},
       {"name: a b\ndependencies: [a]\n", "f:1: 'a b' is not a name that conda would take"},
+      {"name: base\ndependencies: [a]\n", "f:1: 'base' is not a name that conda would take"},
       {"channels: [a, a]\ndependencies: [a]\n", "f:1: 'a' is in the list already"},
       {"dependencies:\n", "f:1: 'dependencies' is empty"},
       {"dependencies:\n - a\n -\n", "f:3: an item without content"},
