@@ -282,6 +282,8 @@ class Planner {
   // the prefix stays as it is: its compiled form would hold it too, where the tree hash cannot take it out.
   void choose_sources() {
     if (!plan_.python || !input_.options.compile) return;
+    const auto is_program = [&](const PlannedFile& file) { return file.path == plan_.python->program; };
+    if (std::none_of(plan_.files.begin(), plan_.files.end(), is_program)) return;
     const std::string below = plan_.python->library + "/", below_site = plan_.python->site + "/";
     std::string tag = "cpython-" + plan_.python->version;
     tag.erase(std::remove(tag.begin(), tag.end(), '.'), tag.end());

@@ -9,36 +9,42 @@ namespace {
 
 using namespace testing_support;
 
-struct Trees {
-  TemporaryDirectory directory;
-  std::string cache = directory / "cache";
-  std::string channel = testdata("conda/channel/linux-64");
-
-  Trees() { std::filesystem::create_directory(cache); }
-
-  // pip, setuptools and wheel need python, which the channel does not have.
-  std::vector<CondaSource> sources() const {
-    std::vector<CondaSource> all = all_unpacked(channel, cache);
-    std::erase_if(all, [](const CondaSource& source) { return source.info.noarch == Noarch::python; });
-    return all;
+// Unpacked once: it is most of the work.
+class RealEnvironment : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const std::string channel = testdata("conda/channel/linux-64");
+    if (channel.empty()) return;
+    directory_ = new TemporaryDirectory;
+    std::filesystem::create_directory(*directory_ / "cache");
+    sources_ = all_unpacked(channel, *directory_ / "cache");
+    // pip, setuptools and wheel need python, which the channel does not have.
+    std::erase_if(sources_, [](const CondaSource& source) { return source.info.noarch == Noarch::python; });
   }
-  Plan plan(const std::string& prefix) const {
+  static void TearDownTestSuite() { delete directory_; }
+  void SetUp() override {
+    if (directory_ == nullptr) GTEST_SKIP() << "no test data: conda/channel";
+  }
+
+  static Plan plan(const std::string& prefix) {
     PlanInput input;
     input.prefix = prefix;
-    input.conda = sources();
+    input.conda = sources_;
     return make_plan(std::move(input)).value();
   }
-  std::string stage(const std::string& name) const {
-    std::filesystem::create_directories(directory / name);
-    return directory / name;
+  static std::string stage(const std::string& name) {
+    std::filesystem::create_directories(*directory_ / name);
+    return *directory_ / name;
   }
+
+ private:
+  static inline TemporaryDirectory* directory_ = nullptr;
+  static inline std::vector<CondaSource> sources_;
 };
 
-TEST(RealEnvironment, RunsWithTheNewPrefix) {
-  const Trees trees;
-  if (trees.channel.empty()) GTEST_SKIP() << "no test data: conda/channel";
-  const std::string prefix = trees.stage("prefix");
-  const auto hash = build_tree(trees.plan(prefix), prefix);
+TEST_F(RealEnvironment, RunsWithTheNewPrefix) {
+  const std::string prefix = stage("prefix");
+  const auto hash = build_tree(plan(prefix), prefix);
   ASSERT_THAT(hash, Succeeds());
   const auto said = [&](std::vector<std::string> argv) {
     argv[0] = prefix + "/bin/" + argv[0];
@@ -49,15 +55,13 @@ TEST(RealEnvironment, RunsWithTheNewPrefix) {
   EXPECT_THAT(said({"infocmp", "-D"}), testing::HasSubstr(prefix + "/share/terminfo"));
 }
 
-TEST(RealEnvironment, HasOneTreeHashAtEveryPathForEveryThreadCount) {
-  const Trees trees;
-  if (trees.channel.empty()) GTEST_SKIP() << "no test data: conda/channel";
-  const Plan plan = trees.plan("/store/e/0123456789abcdef");
-  const Plan elsewhere = trees.plan("/a/much longer path/to/another/store/e/0123456789abcdef");
-  const auto first = build_tree(plan, trees.stage("one"), 1);
+TEST_F(RealEnvironment, HasOneTreeHashAtEveryPathForEveryThreadCount) {
+  const Plan here = plan("/store/e/0123456789abcdef");
+  const Plan elsewhere = plan("/a/much longer path/to/another/store/e/0123456789abcdef");
+  const auto first = build_tree(here, stage("one"), 1);
   ASSERT_THAT(first, Succeeds());
-  EXPECT_THAT(build_tree(elsewhere, trees.stage("two"), 4), Holds(*first));
-  EXPECT_THAT(tree_hash(trees.stage("one"), plan.prefix, 2, known_digests(plan)), Holds(*first));
+  EXPECT_THAT(build_tree(elsewhere, stage("two"), 4), Holds(*first));
+  EXPECT_THAT(tree_hash(stage("one"), here.prefix, 2, known_digests(here)), Holds(*first));
 }
 
 }  // namespace
