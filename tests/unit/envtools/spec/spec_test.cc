@@ -338,6 +338,29 @@ TEST(RealSpecs, AreReadAlsoWhereTheyAreOdd) {
   EXPECT_TRUE(git->pip[0].text.ends_with("pydantic@v2.0b2"));
 }
 
+TEST(RealSpecs, HaveTheCanonicalTextOfTheFormatNote) {
+  const std::string directory = testing_support::testdata("conda/environments/real");
+  if (directory.empty()) GTEST_SKIP() << "no test data: conda/environments";
+  EXPECT_EQ(canonical_text(load_spec(directory + "/11-edm--environment.yml").value()),
+            "pinstep-spec 1\n"
+            "channel pytorch\n"
+            "channel nvidia\n"
+            "conda click>=8.0\n"
+            "conda imageio\n"
+            "conda numpy>=1.20\n"
+            "conda pillow>=8.3.1\n"
+            "conda pip\n"
+            "conda psutil\n"
+            "conda python>=3.8,%20<%203.10\n"
+            "conda pytorch=1.12.1\n"
+            "conda requests\n"
+            "conda scipy>=1.7.1\n"
+            "conda tqdm\n"
+            "pip-section\n"
+            "pip imageio-ffmpeg>=0.4.3\n"
+            "pip pyspng\n");
+}
+
 TEST(RealSpecs, AreTheTeachingOnesToo) {
   const std::string directory = testing_support::testdata("conda/environments/teaching");
   if (directory.empty()) GTEST_SKIP() << "no test data: conda/environments";
