@@ -10,10 +10,12 @@
 #   install      into $(DESTDIR) and the directories below, never using a network
 #   uninstall    take it out; before that the lines that name it in slurm.conf (TaskProlog), plugstack.conf
 #   dist         build/pinstep-VERSION.tar.gz of the last commit, configure included
-#   clean        remove what was built;  distclean: also what configure and deps-slurm made
+#   clean        remove what was built;  distclean: also what configure, deps and deps-slurm made
 #   configure    make only ./configure, to run it with options: see ./configure --help
 #   deps         install the packages that building and testing need (TIER=build|test|cluster|full);
-#                starts no service; without root changes nothing and lists what is missing
+#                starts no service; without root changes nothing and lists what is missing;
+#                DEPS_FROM=DIR in the environment: from there instead of from a network
+#   deps-download  fetch into DIR what deps needs, for a machine without a network (DIR=, TIER=)
 #   deps-slurm   make a second Slurm under build/slurm-24.11, for the tests of other series
 #   localchannel make a conda channel from installed Debian packages in build/localchannel, see
 #                contrib/localchannel; nothing is done if it is there
@@ -49,7 +51,7 @@ plugindir = $(libdir)/pinstep
 all:
 
 # These work on a machine that has nothing yet: they do not configure.
-UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-slurm \
+UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-download deps-slurm \
 	localchannel format help lint
 
 configure: configure.ac
@@ -408,7 +410,7 @@ dist: configure
 	git archive --prefix=pinstep-$(VERSION)/ --add-file=configure -o $(BUILD)/pinstep-$(VERSION).tar.gz HEAD
 
 clean:
-	rm -rf --one-file-system $(filter-out $(SERIES_ROOT)%,$(wildcard $(BUILD)/*))
+	rm -rf --one-file-system $(filter-out $(SERIES_ROOT)% $(BUILD)/wheels,$(wildcard $(BUILD)/*))
 
 distclean: clean
 	rm -rf --one-file-system build config.mk config.status config.log configure autom4te.cache
@@ -417,6 +419,9 @@ distclean: clean
 
 deps:
 	@contrib/packaging/deps install $(TIER)
+
+deps-download:
+	@contrib/packaging/deps download $(TIER) '$(DIR)'
 
 deps-slurm:
 	contrib/minicluster/make-slurm-root $(SERIES_ROOT)
@@ -444,4 +449,4 @@ lint:
 	$(Q)! git grep -nIoE 'https?://[A-Za-z0-9.-]+' | grep -vE '(//|\.)($(URL_HOSTS))$$'
 
 .PHONY: FORCE all tests fuzzers check check-full fuzz bench install uninstall dist clean distclean \
-	deps deps-slurm localchannel format help lint
+	deps deps-download deps-slurm localchannel format help lint

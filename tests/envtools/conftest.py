@@ -18,6 +18,7 @@ import reasons      # noqa: E402
 TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
 PINSTEP = BUILD / "bin/pinstep"
+WHEELS = TOP / "build/wheels"     # of the solver
 
 
 def pytest_runtest_setup(item):
@@ -66,20 +67,9 @@ def testdata():
 def solver():
     """The directory of the solver, made when it is first needed and kept between runs: solver=DIR.
 
-    PINSTEP_WHEELS names a directory with its wheels where there is no network.
+    `make deps` has fetched its wheels.
     """
     directory = TOP / "build/solver"
-    wheels = os.environ.get("PINSTEP_WHEELS")
-    done = subprocess.run([PINSTEP, "setup", f"--dir={directory}", *([f"--from={wheels}"] if wheels else [])],
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return directory
-
-
-@pytest.fixture(scope="session")
-def wheels(solver, tmp_path_factory):
-    """A directory with the solver's wheels, fetched once."""
-    directory = tmp_path_factory.mktemp("wheels")
-    done = subprocess.run([PINSTEP, "setup", f"--download={directory}"], capture_output=True, text=True)
+    done = subprocess.run([PINSTEP, "setup", f"--dir={directory}", f"--from={WHEELS}"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return directory

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from channels import Server, record, write_channel, write_wheel
-from conftest import PINSTEP
+from conftest import PINSTEP, WHEELS
 
 PYTHON = record("python", "3.11.2", "0_cpython", ["libc"])
 RECORDS = [PYTHON, record("libc", "2.0", "0", ["__glibc >=2.17"]), record("xz", "5.2.6"), record("xz", "5.4.0"),
@@ -359,10 +359,10 @@ def test_progress_is_for_terminals_and_goes_away(locker):
     assert shown.endswith(" s\r\n")
 
 
-def test_on_a_terminal_a_missing_solver_is_set_up_unless_forbidden(locker, wheels):
+def test_on_a_terminal_a_missing_solver_is_set_up_unless_forbidden(locker):
     locker.config(f"channel.local={locker.channel}\n")
     locker.spec("xz")
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(WHEELS)}
     code, shown = on_terminal(locker, "lock", PINSTEP_SETUP="never", **offline)
     assert code == 1 and "'pinstep setup' installs it" in shown
     code, shown = on_terminal(locker, "lock", **offline)

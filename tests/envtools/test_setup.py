@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, PINSTEP
+from conftest import BUILD, PINSTEP, WHEELS
 
 REQUIREMENTS = BUILD / "libexec/pinstep/solver/requirements.txt"
 
@@ -14,8 +14,11 @@ def venvs(directory):
     return [path for path in directory.iterdir() if not path.is_symlink()]
 
 
-def test_a_downloaded_directory_is_all_that_setup_needs(pinstep, wheels):
-    assert not [path for path in wheels.iterdir() if path.suffix != ".whl"]
+def test_a_downloaded_directory_is_all_that_setup_needs(pinstep):
+    wheels = pinstep.home / "wheels"
+    done = pinstep("setup", f"--download={wheels}", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(WHEELS))
+    assert (done.returncode, done.stdout) == (0, f"the solver's wheels are in {wheels}\n"), done
+    assert {path.suffix for path in wheels.iterdir()} == {".whl"}
     state = pinstep.home / "state"
     offline = {"XDG_STATE_HOME": str(state), "PIP_INDEX_URL": "http://127.0.0.1:9/"}
     done = pinstep("setup", f"--from={wheels}", "--json", **offline)
@@ -27,9 +30,9 @@ def test_a_downloaded_directory_is_all_that_setup_needs(pinstep, wheels):
     assert uv.stdout.split()[1] in REQUIREMENTS.read_text()
 
 
-def test_two_setups_at_once_make_one_solver(pinstep, wheels):
+def test_two_setups_at_once_make_one_solver(pinstep):
     directory = pinstep.home / "solver"
-    command = [PINSTEP, "setup", f"--from={wheels}", f"--dir={directory}"]
+    command = [PINSTEP, "setup", f"--from={WHEELS}", f"--dir={directory}"]
     both = [subprocess.Popen(command, env=pinstep.variables, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     told = sorted(process.communicate()[0].split(",")[0].split(" in ")[0] for process in both)
     assert [process.returncode for process in both] == [0, 0]
@@ -37,9 +40,9 @@ def test_two_setups_at_once_make_one_solver(pinstep, wheels):
     assert len(venvs(directory)) == 1
 
 
-def test_a_venv_whose_python_is_gone_is_made_again(pinstep, wheels):
+def test_a_venv_whose_python_is_gone_is_made_again(pinstep):
     directory = pinstep.home / "solver"
-    arguments = ["setup", f"--from={wheels}", f"--dir={directory}"]
+    arguments = ["setup", f"--from={WHEELS}", f"--dir={directory}"]
     assert pinstep(*arguments).returncode == 0
     (old,) = venvs(directory)
     (old / "bin/python3").unlink()
@@ -59,9 +62,9 @@ def test_failures_say_why_and_leave_nothing(pinstep, arguments, cause, kind):
     assert not state.exists() or venvs(state) == []
 
 
-def test_a_wheel_that_is_not_the_pinned_one_is_refused(pinstep, wheels):
-    for wheel in wheels.iterdir():
-        (pinstep.home / "wheels").mkdir(exist_ok=True)
+def test_a_wheel_that_is_not_the_pinned_one_is_refused(pinstep):
+    (pinstep.home / "wheels").mkdir()
+    for wheel in WHEELS.glob("*.whl"):
         (pinstep.home / "wheels" / wheel.name).write_bytes(wheel.read_bytes())
     (changed,) = (pinstep.home / "wheels").glob("packaging-*")
     changed.write_bytes(changed.read_bytes() + b"\0")
