@@ -13,24 +13,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kOutputLimit = 16 << 20;  // bytes of an environment
+constexpr std::size_t kAnswerLimit = 16 << 20;  // bytes of an environment
 constexpr std::size_t kFileLimit = 1 << 20;     // bytes of a file of env_vars.d
 constexpr const char* kTimeLimit = "30";        // seconds, for one run of all scripts
 constexpr int kTimedOut = 124;                  // timeout(1)'s word
 constexpr std::string_view kEndOfFunctions = "\1\n";
 
-// What the scripts print goes to standard error, out of the way of the answer. They are sourced without
-// arguments, as conda does. The answer: names of shell functions, a mark, the environment as env(1) -0 has it.
-constexpr const char* kScript = R"(exec 3>&1 1>&2 </dev/null
+// What the scripts print goes to standard error. They are sourced without arguments, as conda does. The answer,
+// names of shell functions, a mark, and the environment as env(1) -0 has it, goes into a file: what a script
+// leaves running could hold a pipe open for ever.
+constexpr const char* kScript = R"(exec 1>&2 </dev/null
 cd "$1" || exit
-shift
+__pinstep_answer=$2
+shift 2
 __pinstep_scripts=("$@")
 set --
 for __pinstep_script in "${__pinstep_scripts[@]}"; do . "$__pinstep_script"; done
 builtin set +eu
-builtin compgen -A function >&3
-builtin printf '\1\n' >&3
-builtin exec /usr/bin/env -0 >&3 3>&-)";
+exec >|"$__pinstep_answer"
+builtin compgen -A function
+builtin printf '\1\n'
+builtin exec /usr/bin/env -0)";
 
 std::vector<std::string> files_in(const std::string& directory, std::string_view ending) {
   std::vector<std::string> names;
@@ -112,21 +115,27 @@ class Runner {
       : request_(request), scripts_(std::move(scripts)) {}
 
   Result<Observation> run_in(const Environment& before, const Somebody& somebody) {
-    Command command{{"/usr/bin/timeout", "-k", "1", kTimeLimit, "bash", "--noprofile", "--norc", "-c", kScript,
-                     "activate", somebody.directory},
+    // Its place is taken away again with the stage if this process is killed.
+    const std::string answer = request_.directory + "/.activation-answer";
+    Command command{{"/usr/bin/timeout", "-k", "1", kTimeLimit, "/bin/bash", "--noprofile", "--norc", "-c",
+                     kScript, "activate", somebody.directory, answer},
                     before};
     command.argv.insert(command.argv.end(), scripts_.begin(), scripts_.end());
-    const auto done = run(command, kOutputLimit);
+    const auto done = run(command, 0);
     if (!done) return tl::unexpected(done.error());
+    const auto file = read_file(answer, kAnswerLimit);
+    std::error_code ignored;
+    fs::remove(answer, ignored);
     if (done->exit_code == kTimedOut)
       return fail(ErrorKind::timed_out, "the environment's activation scripts did not end in " +
                                             std::string(kTimeLimit) + " seconds");
-    const std::size_t mark = done->output.find(kEndOfFunctions);
+    const std::size_t mark = file ? file->text.find(kEndOfFunctions) : std::string::npos;
     if (mark == std::string::npos || done->exit_code != 0)
       return fail(ErrorKind::corrupt, "the environment's activation scripts end the shell that sources them",
                   "the scripts are " + names());
-    note_functions(std::string_view(done->output).substr(0, mark));
-    return Observation{moved(before, request_), moved(parse(done->output.substr(mark + 2)), request_)};
+    note_functions(std::string_view(file->text).substr(0, mark));
+    return Observation{moved(before, request_),
+                       moved(parse(file->text.substr(mark + kEndOfFunctions.size())), request_)};
   }
 
   const std::set<std::string>& functions() const { return functions_; }

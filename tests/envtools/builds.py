@@ -37,11 +37,12 @@ def _roomy():
 class Builder:
     """with Builder() as alice: somebody with a home that others can look into."""
 
-    def __init__(self, user=NOBODY):
+    def __init__(self, user=NOBODY, on_disk=False):
         self.user = user
+        self.on_disk = on_disk
 
     def __enter__(self):
-        self.home = Path(tempfile.mkdtemp(prefix="pinstep-envtools-", dir=_roomy()))
+        self.home = Path(tempfile.mkdtemp(prefix="pinstep-envtools-", dir=None if self.on_disk else _roomy()))
         self.home.chmod(0o755)
         self.variables = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
         if os.geteuid() == 0:
@@ -171,7 +172,7 @@ def kill_in(builder, store, lock, stage, delay):
 
 def kill_builds(builder, lock, wanted, pick):
     """Kills builds until each stage was hit `wanted` times, and looks at the store after each. `pick(a, b)` gives
-    a number between them. Returns {stage: hits}."""
+    a number between them. Returns {stage: hits}. The builder is on disk: in memory publishing takes no time."""
     lengths = stage_lengths(builder, builder.home / "measured", lock)
     right = builder.build(f"--store={builder.home / 'measured'}", lock)
     hits = dict.fromkeys(STAGES, 0)
@@ -191,8 +192,8 @@ def kill_builds(builder, lock, wanted, pick):
             assert visible(store) == []
         after = builder.build(f"--store={store}", lock)
         assert after["tree_hash"] == right["tree_hash"] and len(visible(store)) == 1
-        assert hit is None or after["built"]
-        assert leftovers(store) == []
+        # After it was published a lease may be left, of a process that is gone.
+        assert hit is None or (after["built"] and leftovers(store) == [])
         remove_prefixes(store)
         if store.name != "warm":
             remove(store)

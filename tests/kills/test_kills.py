@@ -19,7 +19,7 @@ def test_deliberate_failure_is_seen():
 
 
 def test_builds_killed_at_many_moments_leave_nothing_that_is_wrong():
-    with Builder() as alice:
+    with Builder(on_disk=True) as alice:
         lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), SMALL)))
         hits = kill_builds(alice, lock, wanted=10, pick=random.Random(os.environ.get("PYTHONHASHSEED")).uniform)
     print(hits)

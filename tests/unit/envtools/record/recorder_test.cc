@@ -33,6 +33,7 @@ Recorded record(const std::vector<std::string>& scripts) {
   const auto recording = record_activation({stage.path(), kPrefix, {}});
   EXPECT_TRUE(recording) << recording.error().cause;
   if (!recording) return {};
+  EXPECT_FALSE(std::filesystem::exists(stage / ".activation-answer"));
   Recorded recorded;
   recorded.edits.assign(recording->edits.begin() + 4, recording->edits.end());
   for (const std::string& note : recording->notes) recorded.notes += note + "\n";
@@ -84,6 +85,7 @@ TEST(Recorder, FindsOutWhatScriptsDo) {
        "'LD_PRELOAD'"},
       {"noise", "echo noise; cat; export A=1; set -eu; false || :", {{EditOp::set, "A", "1"}}},
       {"failure", "export A=1; return 3", {{EditOp::set, "A", "1"}}},
+      {"process left running", "sleep 5 & export A=1", {{EditOp::set, "A", "1"}}},
       {"arguments", "export A=\"$#\"", {{EditOp::set, "A", "0"}}},
   };
   for (const Script& script : table) {
