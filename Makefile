@@ -134,7 +134,7 @@ ENV_DIRS = \
 
 # One rank of a training run, where configure found what it needs.
 WORKER_DIRS = \
-	launcher/worker \
+	launcher/worker/cli \
 	launcher/worker/data \
 	launcher/worker/device \
 	launcher/worker/model \
@@ -153,7 +153,7 @@ FETCH_MAIN = envtools/fetch/fetch_main.cc
 
 # The reducer is compiled twice: a worker that adds nothing up must be noticed by the tests.
 REDUCER_SRC = launcher/worker/reducer/reducer.cc
-WORKER_MAIN = launcher/worker/worker_main.cc
+WORKER_MAIN = launcher/worker/cli/worker_main.cc
 WORKER_SRC  = $(filter-out $(WORKER_MAIN) $(REDUCER_SRC),$(wildcard $(WORKER_DIRS:=/*.cc)))
 
 # Two files touch Slurm; the rest of the plugin is tested without it.
@@ -165,6 +165,7 @@ UNIT_SRC    = $(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc)
 WORKER_UNIT_SRC = $(wildcard tests/unit/launcher/worker/*/*.cc tests/unit/support/*.cc) tests/unit/deliberate_test.cc
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
 WORKER_FUZZ_SRC = tests/fuzz/idx.cc
+WORKER_DATA_SRC = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc))
 FUZZ_SRC    = $(filter-out $(if $(WITH_WORKER),,$(WORKER_FUZZ_SRC)),$(wildcard tests/fuzz/*.cc))
 PROGRAM_SRC = $(wildcard tests/programs/*.cc tests/programs/*.c)
 PMIX_SRC    = $(wildcard contrib/minicluster/check/pmix_*.c)
@@ -342,9 +343,9 @@ $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
 
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o
-$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC)) $(BUILD)/link-flags
+$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_DATA_SRC)) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,$(fuzz_checks) $(LDFLAGS) -o $@ $(filter %.o,$^) \
-		$(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS)
+		$(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) $(ZLIB_LIBS)
 
 OBJECTS = \
 	$(call object,$(LIB_SRC) $(ENV_SRC) $(BUILD_MAIN) $(FETCH_MAIN) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC)) \
@@ -353,7 +354,7 @@ OBJECTS = \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
 	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC)) $(call mute_object,$(REDUCER_SRC)) \
-	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(FUZZ_SRC))
+	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_DATA_SRC) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 
 # ---- Tests

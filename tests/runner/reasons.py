@@ -64,7 +64,14 @@ def _test_data(_):
     return None if os.path.isdir(path) else f"'{path}' is no directory"
 
 
+def _worker(build):
+    if not os.path.exists(os.path.join(build, "bin/pinstep-worker")):
+        return "it is not built: see ./configure's summary"
+    data = "/usr/share/datasets/fashion-mnist"
+    return None if os.path.isdir(data) else f"no data to train on in {data} (dataset-fashion-mnist)"
+
+
 _CHECKS = {"no root": _root, "no cgroup v1": _cgroup_v1, "no second Slurm": _second_slurm,
-           "no GPU": _gpu, "no FUSE": _fuse, "no test data": _test_data}
+           "no GPU": _gpu, "no FUSE": _fuse, "no test data": _test_data, "no worker": _worker}
 
 REASONS = tuple(_CHECKS)

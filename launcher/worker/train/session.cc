@@ -102,8 +102,9 @@ Ending Session::give_up(const Error& error) {
       ending.outcome = verdict.kind == Verdict::Kind::unknown ? Outcome::peers_unclear : Outcome::peer_lost;
     }
     store_->bye();
-  } else if (shared) {
+  } else if (shared) {  // rank 0 was not found
     ending.outcome = Outcome::peer_lost;
+    ending.ranks = {0};
   }
   // A node says it once: its first rank, or the next one where that may be the one to blame.
   const bool first_is_blamed =

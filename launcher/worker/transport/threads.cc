@@ -49,12 +49,14 @@ ThreadGroup::ThreadGroup(std::uint32_t size, std::chrono::milliseconds deadline)
 
 template <class Condition>
 bool ThreadGroup::wait(std::unique_lock<std::mutex>& lock, const char* operation, Condition condition) {
-  const bool is_met = changed_.wait_for(lock, deadline_, [&] { return condition() || !error_; });
-  if (!is_met && error_)
+  changed_.wait_for(lock, deadline_, [&] { return condition() || !error_; });
+  // What was done before somebody gave up is done.
+  if (condition()) return true;
+  if (error_)
     error_ = fail(ErrorKind::timed_out,
                   std::string(operation) + " did not end within " + std::to_string(deadline_.count()) + " ms");
-  if (!error_) changed_.notify_all();
-  return error_.has_value();
+  changed_.notify_all();
+  return false;
 }
 
 Result<void> ThreadGroup::meet(std::uint32_t rank, const Offer& offer, Result<void> (*act)(Offers& offers)) {

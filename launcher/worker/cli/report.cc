@@ -1,4 +1,4 @@
-#include "launcher/worker/report.h"
+#include "launcher/worker/cli/report.h"
 
 #include <cstdio>
 

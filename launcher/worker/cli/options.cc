@@ -1,4 +1,4 @@
-#include "launcher/worker/options.h"
+#include "launcher/worker/cli/options.h"
 
 #include <array>
 #include <charconv>

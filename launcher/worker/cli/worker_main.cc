@@ -7,9 +7,9 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
+#include "launcher/worker/cli/options.h"
+#include "launcher/worker/cli/report.h"
 #include "launcher/worker/device/cpu_device.h"
-#include "launcher/worker/options.h"
-#include "launcher/worker/report.h"
 #include "launcher/worker/train/save.h"
 #include "launcher/worker/try.h"
 #include "pinstep_config.h"
@@ -42,16 +42,17 @@ Result<DataSet> read_data(const WorkerOptions& options) {
   return data;
 }
 
+// What is saved is also saved where the ranks then disagree: to be looked at.
 Result<void> finish(Session& session, Trainer& trainer, const WorkerOptions& options, double accuracy,
                     Form form) {
-  const auto digest = trainer.agreed_weights();
-  if (!digest) return tl::unexpected(digest.error());
   if (!options.save.empty()) {
     auto weights = trainer.weights();
     if (!weights) return tl::unexpected(weights.error());
     PINSTEP_TRY(save(options.save, {session.place().rank, trainer.sizes(), std::move(weights->parameters),
                                     std::move(weights->values), trainer.seen(), accuracy}));
   }
+  const auto digest = trainer.agreed_weights();
+  if (!digest) return tl::unexpected(digest.error());
   if (session.place().rank == 0) print(line_of_end(*digest, options.save, form));
   return {};
 }

@@ -1,0 +1,121 @@
+#include "launcher/worker/data/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "launcher/worker/data/random.h"
+
+namespace pinstep::worker {
+namespace {
+
+using Indices = std::vector<std::uint32_t>;
+
+// What torch.utils.data.DistributedSampler(shuffle=False) gives for these, rank by rank.
+TEST(Sampler, DealsAsDistributedSamplerDoes) {
+  const struct {
+    std::uint32_t samples, ranks;
+    Tail tail;
+    std::vector<Indices> dealt;
+  } cases[] = {
+      {6, 1, Tail::repeat, {{0, 1, 2, 3, 4, 5}}},
+      {6, 2, Tail::repeat, {{0, 2, 4}, {1, 3, 5}}},
+      {7, 3, Tail::repeat, {{0, 3, 6}, {1, 4, 0}, {2, 5, 1}}},
+      {7, 3, Tail::drop, {{0, 3}, {1, 4}, {2, 5}}},
+      {2, 5, Tail::repeat, {{0}, {1}, {0}, {1}, {0}}},  // filled up more than once
+      {2, 5, Tail::drop, {{}, {}, {}, {}, {}}},
+      {0, 2, Tail::repeat, {{}, {}}},
+  };
+  for (const auto& [samples, ranks, tail, dealt] : cases) {
+    const Sampler sampler{samples, ranks, 0, tail};
+    Indices order(samples);
+    std::iota(order.begin(), order.end(), 0U);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      EXPECT_EQ(deal(order, ranks, rank, sampler.per_rank()), dealt[rank]) << samples << " over " << ranks;
+  }
+}
+
+TEST(Sampler, RanksAreDisjointAndCoverTheDataUpToPadding) {
+  for (const std::uint32_t samples : {1U, 5U, 64U, 101U})
+    for (const std::uint32_t ranks : {1U, 2U, 3U, 7U}) {
+      const Sampler sampler{samples, ranks, 3, Tail::repeat};
+      std::map<std::uint32_t, std::uint32_t> times;
+      for (std::uint32_t rank = 0; rank < ranks; ++rank)
+        for (const std::uint32_t index : sampler.indices(2, rank)) ++times[index];
+      EXPECT_EQ(times.size(), samples);
+      EXPECT_EQ(times.rbegin()->first, samples - 1);
+      std::uint32_t twice = 0;
+      for (const auto& [index, count] : times) twice += count - 1;
+      EXPECT_EQ(twice, sampler.per_rank() * ranks - samples);
+    }
+}
+
+TEST(Sampler, ABatchOfAllRanksIsABatchOfOneRank) {
+  constexpr std::uint32_t kRanks = 4, kBatch = 5;
+  const Sampler many{200, kRanks, 9, Tail::repeat}, one{200, 1, 9, Tail::repeat};
+  const Indices all = one.indices(1, 0);
+  for (std::uint32_t step = 0; step < 200 / kRanks / kBatch; ++step) {
+    Indices together;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      const Indices mine = many.indices(1, rank);
+      together.insert(together.end(), mine.begin() + step * kBatch, mine.begin() + (step + 1) * kBatch);
+    }
+    Indices expected(all.begin() + step * kRanks * kBatch, all.begin() + (step + 1) * kRanks * kBatch);
+    std::sort(together.begin(), together.end());
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(together, expected);
+  }
+}
+
+TEST(Sampler, SeedAndEpochDecideTheOrder) {
+  const Indices order = permutation(100, 1, 1);
+  EXPECT_EQ(order, permutation(100, 1, 1));
+  EXPECT_NE(order, permutation(100, 1, 2));
+  EXPECT_NE(order, permutation(100, 2, 1));
+  // Unlike with seed + epoch, another seed's epochs are not the same orders again.
+  EXPECT_NE(permutation(100, 1, 2), permutation(100, 2, 1));
+  Indices sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::uint32_t i = 0; i < 100; ++i) EXPECT_EQ(sorted[i], i);
+  EXPECT_TRUE(permutation(0, 1, 1).empty());
+}
+
+// Known values: another machine or library must give the same.
+TEST(CounterRandom, IsTheSameEverywhere) {
+  EXPECT_EQ(permutation(8, 1, 1), permutation(8, 1, 1));
+  CounterRandom random(0, 0);
+  const std::uint64_t first = random.next();
+  EXPECT_EQ(CounterRandom(0, 0).next(), first);
+  EXPECT_NE(CounterRandom(0, 1).next(), first);
+}
+
+TEST(CounterRandom, IsEven) {
+  CounterRandom random(5, 0);
+  std::vector<int> counts(6);
+  double sum = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    ++counts[random.below(6)];
+    const float uniform = random.uniform();
+    ASSERT_TRUE(uniform >= 0 && uniform < 1);
+    sum += uniform;
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 10'000, 500);
+  EXPECT_NEAR(sum / 60'000, 0.5, 0.01);
+}
+
+TEST(EvaluationIndices, CountNoSampleTwice) {
+  for (const std::uint32_t ranks : {1U, 3U, 8U}) {
+    Indices all;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const Indices mine = evaluation_indices(10, ranks, rank);
+      all.insert(all.end(), mine.begin(), mine.end());
+    }
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, (Indices{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  }
+}
+
+}  // namespace
+}  // namespace pinstep::worker

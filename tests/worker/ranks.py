@@ -1,0 +1,108 @@
+"""Ranks of pinstep-worker, started as pinstep-launch would start them on one node."""
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
+WORKER = BUILD / "bin/pinstep-worker"
+MUTE = BUILD / "tests/pinstep-worker-mute"      # adds no gradients up
+TIMEOUT = 60            # seconds; for tests that hang
+
+
+@dataclass(frozen=True)
+class Ended:
+    codes: list
+    out: list           # text, by rank
+    err: list
+    seconds: float
+
+    def ok(self):
+        assert set(self.codes) == {0}, self
+        return self
+
+    def events(self, name):
+        """Rank 0's JSON lines of this kind."""
+        lines = [json.loads(line) for line in self.out[0].splitlines()]
+        return [line for line in lines if line["event"] == name]
+
+    @property
+    def end(self):
+        event, = self.events("end")
+        return event
+
+
+def hold_port():
+    """A port that is kept free for the worker, as srun's plugin keeps it."""
+    held = socket.socket()
+    held.bind(("", 0))
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return held
+
+
+class Ranks:
+    def __init__(self, size, options, program=WORKER, only=None, own=None, **variables):
+        """`only`: the ranks to start, all by default; `own`: {rank: options of its own}."""
+        self.port = hold_port()
+        self.began = time.monotonic()
+        self.files = {}
+        self.processes = {}
+        for rank in range(size) if only is None else only:
+            environment = {"PATH": "/usr/bin:/bin", "RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank,
+                           "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1",
+                           "MASTER_PORT": self.port.getsockname()[1], **variables}
+            self.files[rank] = [tempfile.TemporaryFile("w+") for _ in range(2)]
+            self.processes[rank] = subprocess.Popen(
+                [program, "train", *options, *(own or {}).get(rank, [])], stdin=subprocess.DEVNULL,
+                stdout=self.files[rank][0], stderr=self.files[rank][1],
+                env={name: str(value) for name, value in environment.items() if value is not None})
+
+    def signal(self, rank, number):
+        self.processes[rank].send_signal(number)
+        self.began = time.monotonic()
+
+    def text(self, rank, which=0):
+        self.files[rank][which].seek(0)
+        return self.files[rank][which].read()
+
+    def wait_for(self, text, rank=0):
+        deadline = time.monotonic() + TIMEOUT
+        while text not in self.text(rank):
+            assert self.processes[rank].poll() is None, self.text(rank, 1)
+            assert time.monotonic() < deadline, f"rank {rank} does not say '{text}'"
+            time.sleep(0.02)
+
+    def wait_until_served(self):
+        """Until rank 0 has its port; it does not mind strangers."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                return socket.create_connection(self.port.getsockname()).close()
+            except ConnectionRefusedError:
+                assert time.monotonic() < deadline, "rank 0 does not serve"
+                time.sleep(0.02)
+
+    def wait(self, besides=()):
+        """Waits for all ranks but some; the seconds count from the last signal, or the start."""
+        waited = [rank for rank in self.processes if rank not in besides]
+        try:
+            for rank in waited:
+                self.processes[rank].wait(TIMEOUT)
+            seconds = time.monotonic() - self.began
+        finally:
+            self.kill()
+        return Ended([self.processes[rank].returncode for rank in waited], [self.text(rank) for rank in waited],
+                     [self.text(rank, 1) for rank in waited], seconds)
+
+    def kill(self):
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.port.close()

@@ -1,0 +1,110 @@
+"""Ranks that die, hang, never come or have trouble of their own: the others end, and name them."""
+
+import json
+import signal
+
+import pytest
+
+LONG = ["--epochs=1000", "--images=6000", "--test-images=100", "--timeout=3", "--start-timeout=20", "--json"]
+DEADLINE = 3
+LOST = 3        # exit code
+
+
+def assert_named(ended, rank):
+    assert set(ended.codes) == {LOST}, ended
+    assert any(f"rank {rank}" in text.splitlines()[0] for text in ended.err if text), ended
+    assert ended.seconds < DEADLINE + 5, ended
+
+
+@pytest.mark.parametrize("rank", range(3))
+def test_a_rank_that_is_killed_is_named_at_once(start, rank):
+    ranks = start(3, *LONG)
+    ranks.wait_for('"epoch":1')
+    ranks.signal(rank, signal.SIGKILL)
+    ended = ranks.wait(besides=[rank])
+    assert_named(ended, rank)
+    assert ended.seconds < DEADLINE
+    assert "is gone" in "".join(ended.err)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_hangs_is_named_after_the_deadline(start, rank):
+    ranks = start(3, *LONG)
+    ranks.wait_for('"epoch":1')
+    ranks.signal(rank, signal.SIGSTOP)
+    ended = ranks.wait(besides=[rank])
+    assert_named(ended, rank)
+    assert ended.seconds > DEADLINE - 1
+    assert "not answer" in "".join(ended.err)
+
+
+def test_the_error_is_in_the_json_too(start):
+    ranks = start(2, *LONG)
+    ranks.wait_for('"epoch":1')
+    ranks.signal(1, signal.SIGKILL)
+    error = json.loads(ranks.wait(besides=[1]).out[0].splitlines()[-1])
+    assert (error["event"], error["kind"], error["ranks"]) == ("error", "network", [1])
+
+
+def test_a_rank_that_never_comes_is_named(start):
+    ended = start(3, *LONG, "--start-timeout=2", only=[0, 2]).wait()
+    assert set(ended.codes) == {LOST}
+    assert "rank 1" in ended.err[0] and "rank 0" not in ended.err[0].split("(")[0]
+
+
+def test_without_rank_0_the_others_say_where_they_looked(start):
+    ended = start(2, *LONG, "--start-timeout=1", only=[1]).wait()
+    assert ended.codes == [LOST]
+    assert "cannot reach rank 0 at '127.0.0.1:" in ended.err[0] and "MASTER_PORT" in ended.err[0]
+
+
+def test_a_rank_with_trouble_of_its_own_tells_the_others(start):
+    ended = start(2, *LONG, own={1: ["--data=/nowhere"]}).wait()
+    assert ended.codes == [LOST, 1]
+    assert "rank 1 on " in ended.err[0] and "has failed: neither '/nowhere/" in ended.err[0]
+    assert ended.err[1].startswith("pinstep-worker: error: neither '/nowhere/")
+
+
+def test_ranks_with_other_options_are_named(start):
+    ended = start(3, *LONG, own={2: ["--batch=7"]}).wait()
+    assert set(ended.codes) == {1}
+    assert ended.err[0].startswith("pinstep-worker: error: rank 2 has other settings or data than rank 0\n")
+
+
+def test_ranks_of_another_step_are_refused(start):
+    ranks = start(2, *LONG, "--start-timeout=2", only=[0], SLURM_JOB_ID=1, SLURM_STEP_ID=0)
+    ranks.wait_until_served()
+    other = start(2, *LONG, only=[1], SLURM_JOB_ID=2, SLURM_STEP_ID=0, MASTER_PORT=ranks.port.getsockname()[1])
+    ended = other.wait()
+    assert ended.codes == [1]
+    assert "it serves another job or step: '1.0', not '2.0'" in ended.err[0]
+
+
+def test_a_port_that_is_taken_is_named(start):
+    ranks = start(2, *LONG, "--start-timeout=5", only=[0])
+    port = ranks.port.getsockname()[1]
+    ranks.wait_until_served()
+    ended = start(2, *LONG, only=[0], MASTER_PORT=port).wait()
+    assert ended.codes == [1]
+    assert f"cannot serve the ranks on port '{port}': Address already in use" in ended.err[0]
+
+
+@pytest.mark.parametrize("variables, text", [
+    ({"RANK": None}, "RANK is not set"),
+    ({"RANK": 5}, "RANK=5 contradicts WORLD_SIZE=2"),
+    ({"MASTER_PORT": "x"}, "MASTER_PORT='x' is no number"),
+])
+def test_variables_that_cannot_be_right_are_named(start, variables, text):
+    ended = start(2, *LONG, only=[0], **variables).wait()
+    assert ended.codes == [1] and text in ended.err[0]
+
+
+def test_pmix_without_a_server_is_one_sentence(start):
+    ended = start(2, *LONG, "--store=pmix", only=[0]).wait()
+    assert ended.codes in ([1], [LOST])
+    assert "PMIx: cannot begin" in ended.err[0] or "built without PMIx" in ended.err[0]
+
+
+def test_wrong_usage(start):
+    ended = start(1, "--epoch=1").wait()
+    assert ended.codes == [2] and "did you mean '--epochs'?" in ended.err[0]
