@@ -342,6 +342,8 @@ Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environ
   Progress progress(style_of(job), job.verbose && !job.quiet, clock);
   advise_on_length(store.prefix(*id), progress);
   const auto published = [&] {
+    // Opening a directory makes an NFS client ask again for names that it remembers as absent.
+    const UniqueFd fresh(::open((store.directory() + "/e").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     auto found = already_published({store}, *id, trust, packages->size());
     return found ? std::move(*found) : std::nullopt;
   };
@@ -354,6 +356,8 @@ Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environ
       remove_dead_stages(store, *id);
       auto result = Builder(job, environment, *lock, store, *id, progress).build(*all);
       // Whoever took the lease from us, as from a machine that slept, has removed our stage or published.
+      auto found = result ? std::nullopt : published();
+      if (found) return std::move(*found);
       if (result || (*lease)->held() || tries == kTries) return result;
       continue;
     }

@@ -288,6 +288,14 @@ def test_a_tag_names_an_environment(bob):
     assert json.loads(bob("show", "--json", "good").stdout)["id"] == bob.built["id"]
 
 
+def test_digits_that_begin_several_ids_are_refused(alice):
+    for last in "01":
+        alice.write(f"s/e/{'abcd' * 3}abc{last}/conda-meta/pinstep/id", f"{'abcd' * 3}abc{last}{'0' * 48}\n")
+    done = alice("show", "--store=s", "abcdab")
+    assert done.returncode == 1 and "begins the ids of several environments" in done.stderr
+    assert "abcdabcdabcdabc1" in alice("list", "--store=s").stdout
+
+
 def test_an_empty_store_has_an_empty_list(alice):
     assert json.loads(alice("list", "--json").stdout) == []
 

@@ -104,3 +104,20 @@ def test_a_second_build_is_quick(alice, server):
     again = alice.build("--store=store", lock)
     assert not again["built"] and again["tree_hash"] == first["tree_hash"] and again["fetched"] == 0
     assert time.monotonic() - begin < 1
+
+
+def test_who_lost_his_lease_unawares_takes_what_the_other_has_published(alice, server):
+    """What a machine that slept finds when it wakes up."""
+    lock = alice.write("small.lock", explicit(server.url, chosen(made(), SMALL)))
+    sleeper = alice.start(PINSTEP, "build", "-v", "--json", "--store=store", lock)
+    while "compile" not in sleeper.stderr.readline():
+        pass
+    os.killpg(sleeper.pid, signal.SIGSTOP)
+    for lease in (alice.home / "store/b").glob("*/*"):
+        lease.unlink()                          # what a taker does that found no beat
+    other = alice.build("--store=store", lock)
+    os.killpg(sleeper.pid, signal.SIGCONT)
+    output, errors = sleeper.communicate()
+    assert sleeper.returncode == 0, output + errors
+    assert (other["built"], json.loads(output)["built"]) == (True, False)
+    assert json.loads(output)["prefix"] == other["prefix"] and leftovers(alice.home / "store") == []
