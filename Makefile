@@ -126,6 +126,7 @@ ENV_DIRS = \
 	envtools/package \
 	envtools/plan \
 	envtools/record \
+	envtools/resolve \
 	envtools/solver \
 	envtools/spec \
 	envtools/store \

@@ -68,10 +68,11 @@ int hook(const char* name, Body&& body, OnException&& on_exception = report) noe
   return guarded(name, body, on_exception);
 }
 
-int take_env_spec(int /*value*/, const char* argument, int remote) {
+template <OptionUse State::*option>
+int take_value(int /*value*/, const char* argument, int remote) {
   if (remote != 0 || argument == nullptr) return 0;
   return hook(
-      "option", [&] { state().env_spec.called(argument); }, report_option);
+      "option", [&] { (state().*option).called(argument); }, report_option);
 }
 
 // The argument of a flag may come as NULL, "" or "(null)": it means nothing.
@@ -82,21 +83,26 @@ int take_gpu_share(int /*value*/, const char* /*argument*/, int remote) {
 }
 
 // Slurm copies the table; its strings are not const in spank.h and are not written to.
+void register_option(spank_t handle, std::string_view name, const char* argument, const char* usage,
+                     spank_opt_cb_f take) {
+  spank_option option{const_cast<char*>(name.data()),
+                      const_cast<char*>(argument),
+                      const_cast<char*>(usage),
+                      argument == nullptr ? 0 : 1,
+                      0,
+                      take};
+  spank_option_register(handle, &option);
+}
+
 void register_options(spank_t handle) {
-  spank_option env_spec{const_cast<char*>(kEnvSpecOption.data()),
-                        const_cast<char*>("PREFIX|none"),
-                        const_cast<char*>("pinned environment of the job's steps"),
-                        1,
-                        0,
-                        take_env_spec};
-  spank_option gpu_share{const_cast<char*>(kGpuShareOption.data()),
-                         nullptr,
-                         const_cast<char*>("let ranks of a node reach each other's GPUs (batch jobs)"),
-                         0,
-                         0,
-                         take_gpu_share};
-  spank_option_register(handle, &env_spec);
-  spank_option_register(handle, &gpu_share);
+  register_option(handle, kEnvSpecOption, "ENV|none", "pinned environment of the job's steps",
+                  take_value<&State::env_spec>);
+  register_option(handle, kEnvLockOption, "auto|frozen|update", "solve where there is no lock; never; anew",
+                  take_value<&State::env_lock>);
+  register_option(handle, kEnvBuildOption, "submit|job|never", "when a missing prefix is built",
+                  take_value<&State::env_build>);
+  register_option(handle, kGpuShareOption, nullptr, "let ranks of a node reach each other's GPUs (batch jobs)",
+                  take_gpu_share);
 }
 
 }  // namespace

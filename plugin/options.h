@@ -36,6 +36,8 @@ std::string environment_form(std::string_view option);
 
 inline constexpr std::string_view kPluginName = "pinstep";
 inline constexpr std::string_view kEnvSpecOption = "env-spec";
+inline constexpr std::string_view kEnvLockOption = "env-lock";
+inline constexpr std::string_view kEnvBuildOption = "env-build";
 inline constexpr std::string_view kGpuShareOption = "env-gpu-share";
 
 }  // namespace pinstep

@@ -20,6 +20,8 @@ struct State {
 
   // srun, sbatch, salloc
   OptionUse env_spec;
+  OptionUse env_lock;
+  OptionUse env_build;
   OptionUse gpu_share;
   bool is_submitted = false;  // the first component of a heterogeneous job, or the only one
 

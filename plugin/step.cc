@@ -16,6 +16,7 @@
 #include "plugin/batch_script.h"
 #include "plugin/devices.h"
 #include "plugin/failure.h"
+#include "plugin/job_build.h"
 #include "plugin/site.h"
 
 namespace pinstep {
@@ -47,9 +48,13 @@ std::optional<std::uint16_t> port_to_hold(const Host& host, const State& state) 
 
 // ---- task_init
 
+std::string own_program(const Settings& settings) {
+  return settings.pinstep.empty() ? PINSTEP_BINDIR "/pinstep" : settings.pinstep;
+}
+
 std::string own_bin(const Settings& settings) {
-  if (settings.pinstep.empty()) return PINSTEP_BINDIR;
-  return settings.pinstep.substr(0, settings.pinstep.rfind('/'));
+  const std::string program = own_program(settings);
+  return program.substr(0, program.rfind('/'));
 }
 
 Policies policies_in_force(const Pin& pin, const SiteSettings& site) {
@@ -182,6 +187,10 @@ void prepare_step_task(Host& host, const State& state) {
   const auto pin = Pin::parse(environment.get(variable::kPin).value_or(""));
   if (!pin) end_task(pin.error(), end);
   if (state.deferred_error) end_task(*state.deferred_error, end);
+  // Before the deadline begins: building takes what it takes, and the job's time limit counts.
+  if (pin->build_in_job && facts->place.id.kind == StepId::Kind::batch)
+    if (const auto built = build_in_job(own_program(state.site.settings), *pin, environment); !built)
+      end_task(built.error(), end);
 
   WatchedNameService names;
   const auto task = [&]() -> Result<PreparedTask> {

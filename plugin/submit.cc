@@ -56,6 +56,8 @@ Result<std::string> resolve_in_child(const State& state, const Submission& submi
   Command command{{resolver(state), "resolve"}, environment};
   for (const std::string& argument : state.arguments) command.argv.push_back("--site=" + argument);
   if (submission.gpu_share) command.argv.push_back("--gpu-share");
+  if (submission.lock) command.argv.push_back("--lock=" + *submission.lock);
+  if (submission.build) command.argv.push_back("--build=" + *submission.build);
   command.argv.insert(command.argv.end(), {"--", submission.spec});
 
   const auto result = run(command, Pin::kSizeLimit + 1);
@@ -174,7 +176,16 @@ Result<Submission> decide(const State& state, const Environment& environment, Co
     submission.act = Submission::Act::drop;
   else if (state.env_spec.value())
     submission.act = Submission::Act::resolve;
-  if (submission.act == Submission::Act::resolve) submission.spec = spec;
+  if (submission.act == Submission::Act::resolve) {
+    submission.spec = spec;
+    submission.lock = state.env_lock.value();
+    submission.build = state.env_build.value();
+  } else if (state.env_lock.is_typed(environment, kEnvLockOption) ||
+             state.env_build.is_typed(environment, kEnvBuildOption)) {
+    return fail(ErrorKind::usage,
+                "--env-lock and --env-build say how --env-spec is resolved, and there is none",
+                "add --env-spec");
+  }
 
   if (!state.gpu_share.is_typed(environment, kGpuShareOption)) return submission;
   if (context == Context::srun)

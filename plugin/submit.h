@@ -21,8 +21,10 @@ struct Submission {
   };
 
   Act act = Act::nothing;
-  std::string spec;        // for resolve
-  bool gpu_share = false;  // --env-gpu-share was given
+  std::string spec;                    // for resolve
+  bool gpu_share = false;              // --env-gpu-share was given
+  std::optional<std::string> lock{};   // --env-lock, for resolve; not checked here
+  std::optional<std::string> build{};  // --env-build, likewise
 
   bool operator==(const Submission&) const = default;
 };

@@ -27,8 +27,12 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock build run list show activate resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock build run list show sbatch salloc srun activate resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
+	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
+	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
+	*:--env-rendezvous:*) _pinstep_offer 'auto rank torchrun spawn none' ;;
+	*:--env-spec:*) _pinstep_prefix ;;
 	*:--from:setup | *:--dir:setup | *:--download:setup) COMPREPLY=($(compgen -d -- "$word")) ;;
 	*:setup) _pinstep_offer '--from --dir --download --json --help' ;;
 	*:lock)
@@ -52,10 +56,13 @@ _pinstep() {
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--store --json --help'
 		fi ;;
+	*:sbatch) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
+	*:salloc) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
+	*:srun) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
 	*:activate) _pinstep_offer '--json --help' ;;
 	*:resolve)
 		if [[ $word == -* ]]; then
-			_pinstep_offer '--export --json --shape --gpu-share --site --help'
+			_pinstep_offer '--export --json --lock --build --shape --gpu-share --site --help'
 		else
 			_pinstep_prefix
 		fi ;;

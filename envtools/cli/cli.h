@@ -28,6 +28,7 @@ struct Verb {
   std::string_view summary;  // one line for `pinstep --help`
   std::string_view usage;    // whole text for `pinstep VERB --help`
   int (*run)(const World& world, const Arguments& arguments);
+  bool hands_on = false;  // most of its arguments are another program's: --help is ours as the first word only
 };
 
 extern const Verb kActivate;
@@ -36,8 +37,11 @@ extern const Verb kList;
 extern const Verb kLock;
 extern const Verb kResolve;
 extern const Verb kRun;
+extern const Verb kSalloc;
+extern const Verb kSbatch;
 extern const Verb kSetup;
 extern const Verb kShow;
+extern const Verb kSrun;
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;

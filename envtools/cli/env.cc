@@ -9,6 +9,7 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/lock/lock.h"
+#include "envtools/pin/resolve.h"
 
 namespace pinstep::cli {
 namespace {
@@ -34,12 +35,10 @@ bool is_digits(std::string_view text) {
 }
 
 Result<NamedEnv> at_path(const std::string& text, const std::string& directory) {
-  if (directory.empty() && !text.starts_with('/'))
-    return fail(ErrorKind::invalid, "'" + text + "' is relative, and the working directory was removed",
-                "give an absolute path");
+  auto path = existing_path(text, directory);
+  if (!path) return tl::unexpected(path.error());
   NamedEnv env;
-  env.path = (std::filesystem::path(directory) / text).lexically_normal();
-  while (env.path.size() > 1 && env.path.ends_with('/')) env.path.pop_back();
+  env.path = std::move(*path);
   struct stat info {};
   if (::stat(env.path.c_str(), &info) != 0) return fail_errno(errno, "find", env.path);
   if (S_ISDIR(info.st_mode)) {
@@ -96,7 +95,9 @@ Result<NamedEnv> with_id(const std::string& digits, const std::vector<Store>& st
 
 Result<NamedEnv> find_env(const std::string& text, const std::string& directory,
                           const std::vector<Store>& stores, const Trust& trust) {
-  if (text.empty()) return fail(ErrorKind::invalid, "the name of the environment is empty");
+  if (text.empty())
+    return fail(ErrorKind::invalid, "the name of the environment is empty",
+                "name a file, a directory or an id, or 'none'");
   if (text == "none") return NamedEnv{};
   if (is_path(text)) return at_path(text, directory);
   if (is_tag(text))

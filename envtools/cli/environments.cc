@@ -7,6 +7,7 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
+#include "envtools/cli/choosing.h"
 #include "envtools/config/files.h"
 #include "envtools/hash/hash.h"
 #include "envtools/pin/pin.h"
@@ -37,8 +38,8 @@ Result<std::string> id_of(const Place& place, const NamedEnv& env, const LockFil
 
 }  // namespace
 
-Result<Place> load_place(const World& world, const std::string& store) {
-  const auto settings = load_user_settings(world.environment, {});
+Result<Place> load_place(const World& world, const std::string& store, const std::vector<std::string>& site) {
+  const auto settings = load_user_settings(world.environment, site);
   if (!settings) return tl::unexpected(settings.error());
   Place place;
   place.settings = settings->settings;
@@ -56,13 +57,17 @@ Result<NamedEnv> env_of(const World& world, const Place& place, const std::optio
   return text ? find_env(*text, world.directory, place.stores, place.trust) : find_env_upward(world.directory);
 }
 
-Result<LockFile> lock_file_of(const NamedEnv& env) {
+Result<LockFile> lock_file_of(const World& world, const Place& place, const NamedEnv& env) {
   const bool is_spec = env.kind == NamedEnv::Kind::spec;
   LockFile lock{is_spec ? lock_path_of(env.path) : env.path, ""};
   auto file = read_file(lock.path, kLockSizeLimit, Links::followed);
-  if (!file && is_spec && file.error().kind == ErrorKind::not_found)
+  if (!file && is_spec && file.error().kind == ErrorKind::not_found) {
+    auto stored = stored_lock(world, place, env.path);
+    if (!stored) return tl::unexpected(stored.error());
+    if (*stored) return std::move(**stored);
     return fail(ErrorKind::not_found, "'" + env.path + "' has no lock yet",
                 "'pinstep lock " + shell_quote(env.path) + "' makes it");
+  }
   if (!file) return tl::unexpected(file.error());
   lock.text = std::move(file->text);
   return lock;
@@ -73,7 +78,7 @@ std::string kept_link(const std::string& spec_path) {
   return path.parent_path() / ".pinstep" / path.stem();
 }
 
-Result<Located> locate(const Place& place, const NamedEnv& env) {
+Result<Located> locate(const World& world, const Place& place, const NamedEnv& env) {
   switch (env.kind) {
     case NamedEnv::Kind::none:
       return fail(ErrorKind::invalid, "'none' is no environment");
@@ -85,7 +90,7 @@ Result<Located> locate(const Place& place, const NamedEnv& env) {
     case NamedEnv::Kind::lock:
       break;
   }
-  const auto lock = lock_file_of(env);
+  const auto lock = lock_file_of(world, place, env);
   if (!lock) return tl::unexpected(lock.error());
   const auto id = id_of(place, env, *lock);
   if (!id) return tl::unexpected(id.error());

@@ -19,19 +19,21 @@ struct Place {
   Trust trust;
 };
 
-// Settings and stores. `store`: of the command line, absolute or relative, or empty. Errors: invalid.
-Result<Place> load_place(const World& world, const std::string& store);
+// Settings and stores. `store`: of the command line, absolute or relative, or empty. `site`: arguments of the
+// plugstack.conf line. Errors: invalid.
+Result<Place> load_place(const World& world, const std::string& store,
+                         const std::vector<std::string>& site = {});
 
 // ENV, or without one what is found upward from the working directory.
 Result<NamedEnv> env_of(const World& world, const Place& place, const std::optional<std::string>& text);
 
-// The lock that belongs to a spec or lock file.
+// The lock that belongs to a spec or lock file: beside the spec, else kept in the stores.
 struct LockFile {
   std::string path;
   std::string text;
 };
 // Errors: not_found with the command that makes it; those of read_file().
-Result<LockFile> lock_file_of(const NamedEnv& env);
+Result<LockFile> lock_file_of(const World& world, const Place& place, const NamedEnv& env);
 
 // `pinstep build` keeps this link beside the spec: <directory>/.pinstep/<stem> → prefix.
 std::string kept_link(const std::string& spec_path);
@@ -41,6 +43,6 @@ struct Located {
   std::string prefix;
   std::optional<Published> published;  // nothing for a prefix outside the stores
 };
-Result<Located> locate(const Place& place, const NamedEnv& env);
+Result<Located> locate(const World& world, const Place& place, const NamedEnv& env);
 
 }  // namespace pinstep::cli

@@ -12,8 +12,8 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 8> kVerbs{&kSetup, &kLock, &kBuild,    &kRun,
-                                            &kList,  &kShow, &kActivate, &kResolve};
+constexpr std::array<const Verb*, 11> kVerbs{&kSetup,  &kLock,   &kBuild, &kRun,      &kList,   &kShow,
+                                             &kSbatch, &kSalloc, &kSrun,  &kActivate, &kResolve};
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb* verb : kVerbs)
@@ -63,7 +63,7 @@ int run(const Arguments& arguments) {
   const Verb* verb = find_verb(name);
   if (verb == nullptr) return unknown_verb(name);
   const Arguments rest(arguments.begin() + 1, arguments.end());
-  if (asks_for_help(rest)) {
+  if (asks_for_help(verb->hands_on && !rest.empty() ? Arguments{rest[0]} : rest)) {
     std::fwrite(verb->usage.data(), 1, verb->usage.size(), stdout);
     return kOk;
   }

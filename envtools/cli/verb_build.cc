@@ -9,14 +9,12 @@
 #include "envtools/base/text.h"
 #include "envtools/build/artifacts.h"
 #include "envtools/build/build.h"
-#include "envtools/channel/channel.h"
+#include "envtools/cli/building.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/environments.h"
-#include "envtools/cli/locking.h"
 #include "envtools/hash/hash.h"
 #include "envtools/json/json.h"
 #include "envtools/pin/pin.h"
-#include "envtools/spec/spec.h"
 
 namespace pinstep::cli {
 namespace {
@@ -30,9 +28,8 @@ constexpr std::string_view kBuildUsage =
 Builds an environment from its lock, into the store, unless it is there. Several
 processes that build one environment at a time do it once.
 
-  ENV             an environment file, which is locked first if it has no lock beside
-                  it, or a lock; without it environment.yml in this directory or the
-                  nearest above
+  ENV             an environment file, which is solved if it has no lock, or a lock;
+                  without it environment.yml in this directory or the nearest above
 
   --store=DIR     build into this store
   --platform=P    of the lock's platforms; this machine's without it
@@ -50,25 +47,9 @@ Exit status: 0 built or there already, 1 not built, 2 wrong usage.
 )";
 // clang-format on
 
-// Where a channel of the lock is found here. A lock names channels and says what URL each had. What the
-// configuration names counts first; what would only follow the alias counts where that is how the lock got
-// its URL.
-std::map<std::string, std::string> channel_urls(const Lock& lock, const ChannelConfig& config) {
-  std::map<std::string, std::string> urls;
-  for (const LockedChannel& channel : lock.channels) {
-    const auto here = expand_channel(channel.name, config);
-    const auto usual = expand_channel(channel.name, built_in_channel_config());
-    if (!here || here->size() != 1) continue;
-    const bool is_named = config.named.contains(channel.name) || config.custom.contains(channel.name);
-    const bool follows_alias = usual && usual->size() == 1 && usual->front().url == channel.url;
-    if (is_named || follows_alias) urls[channel.name] = here->front().url;
-  }
-  return urls;
-}
-
-Result<BuildOptions> build_options(const Parsed& parsed, const Settings& settings) {
-  BuildOptions options{settings.compile && !parsed.has("no-compile"),
-                       settings.link_scripts ? "allow" : "refuse"};
+Result<BuildOptions> asked_options(const Parsed& parsed, const Settings& settings) {
+  BuildOptions options = build_options(settings);
+  if (parsed.has("no-compile")) options.compile = false;
   if (const auto scripts = parsed.last("link-scripts")) options.link_scripts = *scripts;
   if (options.link_scripts != "allow" && options.link_scripts != "refuse")
     return fail(ErrorKind::usage, "--link-scripts is refuse or allow, not '" + options.link_scripts + "'");
@@ -84,88 +65,23 @@ Result<int> job_count(const Parsed& parsed, const Settings& settings) {
   return static_cast<int>(*count);
 }
 
-std::string listed(const std::vector<std::string>& changes) {
-  std::string text;
-  for (const std::string& change : changes) text += (text.empty() ? "" : ", ") + change;
-  return text;
-}
-
-// A lock with its text.
-struct ToBuild {
-  LockFile file;
-  Lock lock;
-  std::string name;  // of the spec
-};
-
-Result<ToBuild> make_first_lock(const World& world, const Place& place, const Spec& spec) {
-  Progress progress;
-  auto options = lock_options(world, place.settings, progress);
-  if (!options) return tl::unexpected(options.error());
-  if (auto solver = add_solver(*options, place.settings, progress); !solver)
-    return tl::unexpected(solver.error());
-  auto lock = make_lock(spec, *options, nullptr);
-  progress.clear();
-  if (!lock) return tl::unexpected(lock.error());
-  const std::string path = lock_path_of(spec.path);
-  if (auto saved = save_lock(*lock, path); !saved) return tl::unexpected(saved.error());
-  std::string text = write_lock(*lock);
-  return ToBuild{{path, std::move(text)}, std::move(*lock), spec.name};
-}
-
-Result<ToBuild> lock_of_spec(const World& world, const Place& place, const NamedEnv& env) {
-  const auto spec = load_spec(env.path);
-  if (!spec) return tl::unexpected(spec.error());
-  auto check = check_lock(*spec, lock_path_of(env.path));
-  if (!check) return tl::unexpected(check.error());
-  if (check->state == LockState::none) return make_first_lock(world, place, *spec);
-  // One that another program made says nothing of the spec: whoever put it there knows.
-  if (check->state == LockState::changed && check->ours)
-    return fail(
-        ErrorKind::conflict,
-        "'" + lock_path_of(env.path) + "' does not fit its spec: " + listed(check->changes),
-        "'pinstep lock " + shell_quote(env.path) + "' solves it anew; the lock itself can be built as it is");
-  auto file = lock_file_of(env);
-  if (!file) return tl::unexpected(file.error());
-  return ToBuild{std::move(*file), std::move(*check->lock), spec->name};
-}
-
-Result<ToBuild> to_build(const World& world, const Place& place, const NamedEnv& env) {
-  if (env.kind == NamedEnv::Kind::spec) return lock_of_spec(world, place, env);
-  if (env.kind != NamedEnv::Kind::lock)
-    return fail(ErrorKind::invalid,
-                "only an environment file or a lock can be built, and '" + env.path + "' is neither");
-  auto file = lock_file_of(env);
-  if (!file) return tl::unexpected(file.error());
-  auto lock = parse_lock(file->text, file->path);
-  if (!lock) return tl::unexpected(lock.error());
-  return ToBuild{std::move(*file), std::move(*lock), ""};
-}
-
 Result<BuildJob> make_job(const World& world, const Parsed& parsed, const Place& place, const NamedEnv& env) {
-  const auto what = to_build(world, place, env);
-  if (!what) return tl::unexpected(what.error());
-  const auto channels = load_channel_config(world.environment, place.settings.channels);
-  if (!channels) return tl::unexpected(channels.error());
-  const auto options = build_options(parsed, place.settings);
+  if (env.kind != NamedEnv::Kind::spec && env.kind != NamedEnv::Kind::lock)
+    return fail(ErrorKind::invalid, "only an environment file or a lock can be built",
+                "'" + env.path + "' is neither");
+  const auto options = asked_options(parsed, place.settings);
   if (!options) return tl::unexpected(options.error());
   const auto jobs = job_count(parsed, place.settings);
   if (!jobs) return tl::unexpected(jobs.error());
-
-  BuildJob job;
-  job.lock_text = what->file.text;
-  job.lock_path = what->file.path;
-  job.platform = parsed.last("platform").value_or(std::string(own_platform()));
-  job.name = what->name;
-  job.options = *options;
-  job.store = place.stores.front().directory();
-  for (const Store& store : place.stores) job.stores.push_back(store.directory());
-  job.trusted_uids = place.settings.trusted_uids;
-  job.channel_urls = channel_urls(what->lock, *channels);
-  job.fetch_program = private_file("pinstep-fetch");
-  job.jobs = *jobs;
-  job.quiet = parsed.has("quiet");
-  job.verbose = parsed.has("verbose");
-  job.progress = ::isatty(STDERR_FILENO) != 0;
+  Progress progress;
+  const auto lock = choose_lock(world, place, env, Beside::always, progress);
+  if (!lock) return tl::unexpected(lock.error());
+  auto job = build_job(world, place, *lock, *options);
+  if (!job) return job;
+  job->jobs = *jobs;
+  job->platform = parsed.last("platform").value_or(job->platform);
+  job->quiet = parsed.has("quiet");
+  job->verbose = parsed.has("verbose");
   return job;
 }
 

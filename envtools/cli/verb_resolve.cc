@@ -1,29 +1,30 @@
 // pinstep resolve: what the plugin calls at submission, and what a submitter without the plugin uses.
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "envtools/cli/cli.h"
-#include "envtools/config/files.h"
-#include "envtools/pin/resolve.h"
+#include "envtools/cli/resolving.h"
 
 namespace pinstep::cli {
 namespace {
 
 constexpr std::string_view kResolveUsage =
-    R"(usage: pinstep resolve [--export | --json] [--shape=SHAPE] [--gpu-share] PREFIX|none
+    R"(usage: pinstep resolve [--export | --json] [--lock=POLICY] [--build=WHEN]
+                       [--shape=SHAPE] [--gpu-share] [ENV|none]
 
-Prints the pin of an environment: the text that travels with a job.
+Prints the pin of an environment: the text that travels with a job. Solves a spec
+that has no lock and builds a prefix that is not there, as far as it may.
 
-  PREFIX          a directory with conda-meta/pinstep/activation; a relative path
-                  needs a '/' in it, such as ./env
+  ENV             an environment file, a lock, a prefix, or 4 or more digits of an
+                  id; without it environment.yml here or in the nearest directory above
   none            no environment: prints an empty line
 
   --export        print a shell command that sets the variable for sbatch, srun
                   and other submitters that have no pinstep plugin
   --json          print an object
+  --lock=POLICY   auto (default), frozen (never solve) or update (solve anew)
+  --build=WHEN    submit (default: now), job (in the batch step) or never
   --shape=SHAPE   how ranks are started: auto (default), rank, torchrun, spawn, none
   --gpu-share     let the ranks of a node reach each other's GPUs (batch jobs)
   --site=KEY=VALUE  a setting of the site's plugstack.conf line (the plugin's use)
@@ -58,34 +59,32 @@ int fail_export(const Error& error) {
 }
 
 int run_resolve(const World& world, const Arguments& arguments) {
-  const auto parsed = parse(
-      arguments, {{"export", false}, {"json", false}, {"gpu-share", false}, {"shape", true}, {"site", true}});
+  const auto parsed = parse(arguments, {{"export", false},
+                                        {"json", false},
+                                        {"lock", true},
+                                        {"build", true},
+                                        {"gpu-share", false},
+                                        {"shape", true},
+                                        {"site", true}});
   if (!parsed) return report(parsed.error(), wants_json(arguments));
   const bool json = parsed->has("json");
   const auto refuse = [&](const Error& error) {
     return parsed->has("export") && !json ? fail_export(error) : report(error, json);
   };
-  if (parsed->operands.size() != 1)
+  if (parsed->operands.size() > 1)
     return refuse({ErrorKind::usage, "resolve takes one environment", "pinstep resolve --help"});
   if (json && parsed->has("export"))
     return refuse({ErrorKind::usage, "--json and --export exclude each other", ""});
 
-  const std::string shape_name = parsed->last("shape").value_or("auto");
-  const auto shape = parse_shape(shape_name);
-  if (!shape)
-    return refuse({ErrorKind::usage, "there is no shape '" + shape_name + "'",
-                   "it is auto, rank, torchrun, spawn or none"});
-  const auto settings = load_user_settings(world.environment, parsed->all("site"));
-  if (!settings) return refuse(settings.error());
-
-  ResolveRequest request;
-  request.env = parsed->operands[0];
-  request.directory = world.directory;
-  request.trust = {::getuid(), settings->settings.trusted_uids};
-  request.policies = settings->settings.policies;
-  request.shape = *shape;
-  request.gpu_share = parsed->has("gpu-share");
-  const auto pin = resolve(request);
+  ResolveWords words;
+  words.upward = parsed->operands.empty();
+  if (!words.upward) words.env = parsed->operands[0];
+  words.site = parsed->all("site");
+  words.lock = parsed->last("lock");
+  words.build = parsed->last("build");
+  words.shape = parsed->last("shape").value_or("auto");
+  words.gpu_share = parsed->has("gpu-share");
+  const auto pin = resolve_words(world, words);
   if (!pin) return refuse(pin.error());
 
   if (parsed->has("export"))

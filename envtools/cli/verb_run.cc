@@ -71,7 +71,7 @@ int run_run(const World& world, const Arguments& arguments) {
   if (env->kind == NamedEnv::Kind::none) {
     environment = without_leftovers(world.environment);
   } else {
-    const auto located = locate(*place, *env);
+    const auto located = locate(world, *place, *env);
     if (!located) return fail_with(located.error());
     auto inside = entered(world, *place, located->prefix);
     if (!inside) return fail_with(inside.error());
@@ -84,6 +84,6 @@ int run_run(const World& world, const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kRun{"run", "run a program in an environment", kRunUsage, run_run};
+const Verb kRun{"run", "run a program in an environment", kRunUsage, run_run, true};
 
 }  // namespace pinstep::cli

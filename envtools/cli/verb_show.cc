@@ -115,7 +115,7 @@ int run_show(const World& world, const Arguments& arguments) {
   const auto env =
       env_of(world, *place, parsed->operands.empty() ? std::nullopt : std::optional(parsed->operands[0]));
   if (!env) return report(env.error(), json);
-  auto located = locate(*place, *env);
+  auto located = locate(world, *place, *env);
   if (!located) return report(located.error(), json);
   SystemClock clock;
   auto activation = load_activation(located->prefix, place->trust, clock, Clock::Milliseconds{0});

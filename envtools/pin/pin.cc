@@ -89,9 +89,17 @@ class FieldReader {
   std::size_t next_ = 1;  // after the schema
 };
 
-void read_policies(FieldReader& reader, Policies& policies) {
+// Among the policies, though it is none: it is for the batch step, and a reader that does not know it must
+// refuse.
+constexpr std::string_view kBuildInJob = "build:job";
+
+void read_policies(FieldReader& reader, Pin& pin) {
   Settings settings;
   for (const std::string& word : reader.words("policy")) {
+    if (word == kBuildInJob) {
+      pin.build_in_job = true;
+      continue;
+    }
     const auto halves = split_once(word, ':');
     if (!halves) {
       reader.refuse("policy");
@@ -100,7 +108,8 @@ void read_policies(FieldReader& reader, Policies& policies) {
     const Assignment assignment{std::string(halves->before), std::string(halves->after), false, ""};
     reader.require(assign(settings, assignment, SetBy::anyone).has_value(), "policy");
   }
-  policies = settings.policies;
+  pin.policies = settings.policies;
+  reader.require(!pin.build_in_job || (pin.kind == Pin::Kind::store && pin.lock != "-"), "policy");
 }
 
 bool is_valid_prefix(const PinnedPrefix& entry, const Pin& pin) {
@@ -191,7 +200,7 @@ Result<Pin> Pin::parse(std::string_view text) {
   const std::string_view share = reader.raw("share");
   reader.require(share == "0" || share == "1", "share");
   pin.gpu_share = share == "1";
-  read_policies(reader, pin.policies);
+  read_policies(reader, pin);
   pin.profile = reader.text("profile");
   pin.source = reader.text("source");
   read_prefixes(reader, pin);
@@ -218,6 +227,7 @@ std::string Pin::text() const {
   std::string policy_words;
   for (const Assignment& policy : changed_policies(policies))
     policy_words.append(policy_words.empty() ? "" : " ").append(policy.key).append(":").append(policy.value);
+  if (build_in_job) policy_words.append(policy_words.empty() ? "" : " ").append(kBuildInJob);
   field("policy", policy_words);
   field("profile", escaped(profile));
   field("source", escaped(source));

@@ -55,6 +55,7 @@ struct Pin {
   Shape shape = Shape::automatic;
   bool gpu_share = false;  // the job's steps lift Slurm's per-task GPU isolation
   Policies policies;
+  bool build_in_job = false;           // the batch step builds the prefix where it is missing
   std::string profile = "-";           // what the environment needs of a node
   std::string source = "-";            // where it was submitted from
   std::vector<PinnedPrefix> prefixes;  // at least one, one per platform

@@ -17,8 +17,6 @@ tl::unexpected<Error> cannot_find(int error_number, const std::string& path) {
                         : "is the path right? a relative one starts in the working directory");
 }
 
-// Absolute and without "." and doubled slashes. Symbolic links stay as they are, since what an automounter
-// shows here may have another real path on the node; only ".." makes the real path necessary.
 Result<std::string> absolute_path(const std::string& text, const std::string& directory) {
   if (directory.empty() && !text.starts_with('/'))
     return fail(ErrorKind::invalid, "'" + text + "' is relative, and the working directory was removed",
@@ -45,6 +43,12 @@ Result<void> check_directory(const std::string& path) {
 }
 
 }  // namespace
+
+Result<std::string> existing_path(const std::string& text, const std::string& directory) {
+  auto path = absolute_path(text, directory);
+  if (struct stat info{}; path && ::stat(path->c_str(), &info) != 0) return cannot_find(errno, *path);
+  return path;
+}
 
 Result<std::optional<Pin>> resolve(const ResolveRequest& request) {
   if (request.env == "none") return std::optional<Pin>();

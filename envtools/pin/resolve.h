@@ -19,6 +19,11 @@ struct ResolveRequest {
   bool gpu_share = false;
 };
 
+// A path that a user typed, absolute, without "." and doubled slashes; there must be something at it. Symbolic
+// links stay as they are, since what an automounter shows here may have another real path on a node; only ".."
+// makes the real path necessary. Errors: invalid (relative without a directory), not_found, refused.
+Result<std::string> existing_path(const std::string& text, const std::string& directory);
+
 // The pin, or nothing for `none`. Opens the prefix once to see that it is usable here and now. Errors:
 // invalid (not a path, or something that cannot be an environment), and those of load_activation().
 Result<std::optional<Pin>> resolve(const ResolveRequest& request);

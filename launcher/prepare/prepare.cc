@@ -72,7 +72,9 @@ Result<PreparedTask> prepare_task(const TaskRequest& request, Clock& clock, Name
   if (!activation) {
     // It was there when the job was submitted.
     if (activation.error().kind == ErrorKind::not_found)
-      activation.error().hint = "does this node see the file system it is on, and is it still there?";
+      activation.error().hint = request.pin.build_in_job
+                                    ? "--env-build=job builds it in the batch script's step only"
+                                    : "does this node see the file system it is on, and is it still there?";
     return tl::unexpected(activation.error());
   }
   if (activation->id() != pinned->id && request.pin.kind == Pin::Kind::store)

@@ -75,7 +75,7 @@ def test_errors_are_json_where_asked(arguments):
     assert done.returncode in (1, 2) and set(json.loads(done.stdout)) == {"error", "cause", "hint"}
 
 
-@pytest.mark.parametrize("arguments, code", [([], 2), (["nonsense"], 2), (["resolve"], 2), (["resolve", "--x", "/"], 2),
+@pytest.mark.parametrize("arguments, code", [([], 2), (["nonsense"], 2), (["resolve", "a", "b"], 2), (["resolve", "--x", "/"], 2),
                                              (["resolve", "/nowhere"], 1), (["--help"], 0), (["--version"], 0),
                                              (["resolve", "--help"], 0), (["activate", "x"], 2)])
 def test_exit_codes(arguments, code):

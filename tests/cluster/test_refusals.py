@@ -51,9 +51,9 @@ def jobs(cluster):
 @pytest.mark.parametrize("spec, cause, hint", [
     ("/nowhere", "cannot find '/nowhere': No such file or directory", "is the path right"),
     ("./../nowhere/x", "cannot find './../nowhere/x': No such file or directory", "is the path right"),
-    ("plain-word", "'plain-word' is not a path to an environment", "./plain-word"),
-    ("", "the name of the environment is empty", "name the directory"),
-    ("/etc/passwd", "'/etc/passwd' is a file, and an environment is a directory", "name the directory"),
+    ("plain-word", "there is no environment 'plain-word'", "./plain-word"),
+    ("", "the name of the environment is empty", "name"),
+    ("/etc/passwd", "'/etc/passwd' is neither an environment file nor a lock", "an environment file has"),
     ("/home/alice", "'/home/alice' is not a prefix made for pinstep", "pinstep(8) shows how"),
     ("/home/bob/x", "cannot find '/home/bob/x': Permission denied", "closed to you"),
     ("/home/alice/" + "x" * 256, "cannot find '/home/alice/xxx", "is the path right"),

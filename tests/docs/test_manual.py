@@ -58,7 +58,7 @@ def test_options_of_a_verb(verb):
 
 def test_options_of_pinstep_launch():
     told = manual.options(manual.program("pinstep-launch", "--help"))
-    offered = re.search(r"_pinstep_offer '(--env-spec[^']*)'", manual.COMPLETION)[1]
+    offered = re.search(r"_pinstep_launch\(\).*?_pinstep_offer '(--env-spec[^']*)'", manual.COMPLETION, re.DOTALL)[1]
     described = manual.mdoc_options(manual.section(manual.page("pinstep-launch.1"), "Sh", "SYNOPSIS"))
     assert told == manual.options(offered) == described
 
@@ -141,7 +141,8 @@ def test_commands_exist(path):
 
 @pytest.mark.parametrize("path", [*manual.PAGES, *manual.TEXTS], ids=lambda path: path.name)
 def test_options_exist(path):
-    known = set().union(*FOREIGN_OPTIONS.values(), {"env-spec", "env-gpu-share", "help", "version"},
+    known = set().union(*FOREIGN_OPTIONS.values(),
+                        {"env-spec", "env-lock", "env-build", "env-gpu-share", "help", "version"},
                         manual.options(manual.program("pinstep-launch", "--help")),
                         *(manual.options(manual.program("pinstep", verb, "--help")) for verb in manual.verbs()))
     text = path.read_text()

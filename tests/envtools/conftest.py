@@ -70,6 +70,8 @@ def solver():
     `make deps` has fetched its wheels.
     """
     directory = TOP / "build/solver"
-    done = subprocess.run([PINSTEP, "setup", f"--dir={directory}", f"--from={WHEELS}"], capture_output=True, text=True)
+    # Of the system's python, which every user may run.
+    done = subprocess.run([PINSTEP, "setup", f"--dir={directory}", f"--from={WHEELS}"],
+                          env=os.environ | {"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return directory

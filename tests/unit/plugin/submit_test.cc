@@ -18,6 +18,7 @@ namespace pinstep {
 inline void PrintTo(const Submission& submission, std::ostream* out) {
   constexpr const char* kActs[] = {"nothing", "keep", "resolve", "drop"};
   *out << kActs[static_cast<int>(submission.act)] << " '" << submission.spec << "'"
+       << " lock " << submission.lock.value_or("-") << " build " << submission.build.value_or("-")
        << (submission.gpu_share ? " sharing GPUs" : "");
 }
 
@@ -122,6 +123,26 @@ TEST(Decide, RefusesSharedGpusWhereTheyMakeNoSense) {
               Holds(Submission{Act::keep, "", true}));
 }
 
+TEST(Decide, RefusesALockOrBuildPolicyForNothing) {
+  using enum Option;
+  const auto nothing_to_resolve = FailsWith(
+      ErrorKind::usage, "--env-lock and --env-build say how --env-spec is resolved, and there is none",
+      "add --env-spec");
+  for (OptionUse State::*option : {&State::env_lock, &State::env_build}) {
+    State alone;
+    (alone.*option).called("x");
+    EXPECT_THAT(decide(alone, {}, Context::allocator), nothing_to_resolve);
+    State none = state_of(typed, "none");
+    (none.*option).called("x");
+    EXPECT_THAT(decide(none, {}, Context::allocator), nothing_to_resolve);
+  }
+  State inherited_option = state_of(inherited, "");
+  inherited_option.env_build.called("job");
+  Environment environment = environment_of(Pinned::yes, inherited, absent);
+  environment.set(environment_form(kEnvBuildOption), "job");
+  EXPECT_THAT(decide(inherited_option, environment, Context::srun), Holds(Submission{Act::keep, "", false}));
+}
+
 // ---- doing it: in a child, since the process's own environment changes ------------------------------
 
 class Submit : public testing::Test {
@@ -193,6 +214,17 @@ TEST_F(Submit, PassesSharedGpusToTheResolver) {
   submitted(state, host, {}, [](const Environment&) { return ""; });
   EXPECT_EQ(read_file(directory_ / "called", 1000)->text,
             "resolve --site=pinstep=" + resolver_ + " --gpu-share -- /env\n");
+}
+
+TEST_F(Submit, PassesLockAndBuildPolicyToTheResolver) {
+  write_resolver("echo \"$@\" > " + (directory_ / "called") + "; echo '" + some_pin() + "'");
+  State state = state_with("/env");
+  state.env_lock.called("frozen");
+  state.env_build.called("job");
+  FakeHost host(Context::allocator);
+  submitted(state, host, {}, [](const Environment&) { return ""; });
+  EXPECT_EQ(read_file(directory_ / "called", 1000)->text,
+            "resolve --site=pinstep=" + resolver_ + " --lock=frozen --build=job -- /env\n");
 }
 
 TEST_F(Submit, OffersAHeldPortInSrun) {

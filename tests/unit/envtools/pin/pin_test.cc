@@ -45,6 +45,7 @@ Pin store_pin() {
   pin.gpu_share = true;
   pin.policies.user_site = Policies::UserSite::keep;
   pin.policies.ld_library_path = Policies::ClearOrKeep::clear;
+  pin.build_in_job = true;
   pin.profile = "glibc=2.28,cuda=12";
   pin.source = "4f2a;dirty";
   pin.prefixes = {{"linux-64", kId, pin.store + "/e/" + kId.substr(0, 16)},
@@ -52,12 +53,13 @@ Pin store_pin() {
   return pin;
 }
 
-const std::string kStoreText = "1;kind=store;token=fedcba9876543210;lock=" + kLock +
-                               ";store=/s%20t%3Bo%25re;overlays=/src/a%20b /src/%C3%A4;shape=torchrun;share=1;"
-                               "policy=user_site:keep ld_library_path:clear;profile=glibc=2.28,cuda=12;"
-                               "source=4f2a%3Bdirty;env=linux-64 " +
-                               kId + " /s%20t%3Bo%25re/e/cccccccccccccccc;env=linux-aarch64 " + kLock +
-                               " /s%20t%3Bo%25re/e/dddddddddddddddd";
+const std::string kStoreText =
+    "1;kind=store;token=fedcba9876543210;lock=" + kLock +
+    ";store=/s%20t%3Bo%25re;overlays=/src/a%20b /src/%C3%A4;shape=torchrun;share=1;"
+    "policy=user_site:keep ld_library_path:clear build:job;profile=glibc=2.28,cuda=12;"
+    "source=4f2a%3Bdirty;env=linux-64 " +
+    kId + " /s%20t%3Bo%25re/e/cccccccccccccccc;env=linux-aarch64 " + kLock +
+    " /s%20t%3Bo%25re/e/dddddddddddddddd";
 
 // The text with one part of it replaced, which must be there.
 std::string replaced(std::string text, std::string_view old_part, std::string_view new_part) {
@@ -217,6 +219,12 @@ TEST(PinParse, RefusesBytesThatAreNotPrintable) {
   EXPECT_THAT(Pin::parse(std::string("1;kind=foreign\0;", 16)), FailsWith(ErrorKind::invalid, cause, kAgain));
 }
 
+TEST(PinParse, RefusesToBuildInTheJobWithoutAStoreAndALock) {
+  const auto refused = FailsWith(ErrorKind::invalid, "the job's pin has no valid field 'policy'", kAgain);
+  EXPECT_THAT(Pin::parse(replaced(kForeignText, ";policy=", ";policy=build:job")), refused);
+  EXPECT_THAT(Pin::parse(replaced(kStoreText, ";lock=" + kLock, ";lock=-")), refused);
+}
+
 TEST(PinParse, TakesTheLongestTextAndNoLonger) {
   std::string text = kForeignText;
   text.append(Pin::kSizeLimit - text.size(), 'x');
@@ -240,6 +248,7 @@ TEST(Pin, IsTheSameAfterItsTextWasParsed) {
     pin.gpu_share = random.one_in(2);
     if (random.one_in(2)) pin.policies.pythonpath = Policies::PythonPath::keep;
     if (random.one_in(2)) pin.policies.pythonhome = Policies::ClearOrKeep::keep;
+    pin.build_in_job = pin.kind == Pin::Kind::store && pin.lock != "-" && random.one_in(2);
     pin.profile = random.bytes(0, 10);
     pin.source = random.bytes(0, 10);
     std::set<std::string> platforms;

@@ -1,0 +1,192 @@
+#include "envtools/cli/resolving.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "envtools/activation/activation.h"
+#include "envtools/base/fd.h"
+#include "envtools/base/text.h"
+#include "envtools/cli/building.h"
+#include "envtools/hash/hash.h"
+#include "envtools/pin/resolve.h"
+#include "envtools/resolve/solved.h"
+#include "envtools/store/records.h"
+
+namespace pinstep::cli {
+namespace {
+
+struct Request {
+  Place place;
+  Shape shape = Shape::automatic;
+  bool gpu_share = false;
+};
+
+Result<void> assign_word(Settings& settings, std::string_view key, const std::optional<std::string>& word) {
+  if (!word) return {};
+  auto done = assign(settings, {std::string(key), *word, false, "--env-" + std::string(key)}, SetBy::anyone);
+  if (!done) done.error().kind = ErrorKind::usage;
+  return done;
+}
+
+Result<Request> read_request(const World& world, const ResolveWords& words) {
+  const auto shape = parse_shape(words.shape);
+  if (!shape)
+    return fail(ErrorKind::usage, "there is no shape '" + words.shape + "'",
+                "it is auto, rank, torchrun, spawn or none");
+  auto place = load_place(world, "", words.site);
+  if (!place) return tl::unexpected(place.error());
+  Request request{std::move(*place), *shape, words.gpu_share};
+  for (const auto& [key, word] : {std::pair{"lock", words.lock}, std::pair{"build", words.build}})
+    if (const auto done = assign_word(request.place.settings, key, word); !done)
+      return tl::unexpected(done.error());
+  return request;
+}
+
+// ---- the pin of a prefix in a store
+
+std::string store_of(const Published& published) {
+  return published.prefix.substr(0, published.prefix.size() - std::string_view("/e/0123456789abcdef").size());
+}
+
+Pin new_pin(const Request& request) {
+  Pin pin;
+  pin.token = new_token();
+  pin.shape = request.shape;
+  pin.gpu_share = request.gpu_share;
+  pin.policies = request.place.settings.policies;
+  return pin;
+}
+
+Result<std::optional<Pin>> finished(Pin pin) {
+  if (pin.text().size() > Pin::kSizeLimit)
+    return fail(ErrorKind::invalid,
+                "the path '" + pin.store.substr(0, 64) + "…' is too long to travel with a job",
+                "move the store to a shorter path");
+  return std::optional<Pin>(std::move(pin));
+}
+
+// Opened once, so that what cannot be used is found out before the job queues.
+Result<void> check_usable(const Request& request, const std::string& prefix) {
+  SystemClock clock;
+  const auto activation = load_activation(prefix, request.place.trust, clock, Clock::Milliseconds{0});
+  if (!activation) return tl::unexpected(activation.error());
+  return {};
+}
+
+Result<std::optional<Pin>> pin_of(const Request& request, const Published& published, const std::string& lock) {
+  if (const auto usable = check_usable(request, published.prefix); !usable)
+    return tl::unexpected(usable.error());
+  Pin pin = new_pin(request);
+  pin.kind = Pin::Kind::store;
+  pin.lock = lock;
+  pin.store = store_of(published);
+  pin.prefixes = {{std::string(own_platform()), published.id, published.prefix}};
+  return finished(std::move(pin));
+}
+
+// A directory: one of a store's prefixes, or somebody's own.
+Result<std::optional<Pin>> pin_of_directory(const World& world, const Request& request,
+                                            const std::string& path) {
+  const auto id = read_file(id_file(path), 128);
+  if (id && is_hex(trim(id->text), 64)) {
+    const auto published = find_published(request.place.stores, trim(id->text), request.place.trust);
+    if (!published) return tl::unexpected(published.error());
+    if (*published && (*published)->prefix == path) return pin_of(request, **published, (*published)->lock);
+  }
+  return resolve({path, world.directory, request.place.trust, request.place.settings.policies, request.shape,
+                  request.gpu_share});
+}
+
+// ---- the pin of a spec or lock
+
+Result<std::optional<Pin>> pin_to_be_built(const Request& request, const std::string& id,
+                                           const ChosenLock& lock) {
+  const Store& store = request.place.stores.front();
+  const auto kept = keep_lock(store, lock.file.text);
+  if (!kept) return tl::unexpected(kept.error());
+  Pin pin = new_pin(request);
+  pin.kind = Pin::Kind::store;
+  pin.build_in_job = true;
+  pin.lock = kept->digest;
+  pin.store = store.directory();
+  pin.prefixes = {{std::string(own_platform()), id, store.prefix(id)}};
+  return finished(std::move(pin));
+}
+
+Result<void> build_now(const World& world, const Request& request, const ChosenLock& lock) {
+  const auto job = build_job(world, request.place, lock, build_options(request.place.settings));
+  if (!job) return tl::unexpected(job.error());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = build(private_file("pinstep-build"), world.environment, *job);
+  if (!result) return tl::unexpected(result.error());
+  for (const std::string& note : result->notes)
+    std::fprintf(stderr, "pinstep: note: %s\n", printable(note).c_str());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (result->built)
+    std::fprintf(stderr, "pinstep: built %s in %.1f s: %zu packages\n", result->prefix.c_str(), seconds,
+                 result->packages);
+  return {};
+}
+
+Result<std::optional<Pin>> pin_of_file(const World& world, const Request& request, const NamedEnv& env) {
+  Progress progress;
+  const auto lock = choose_lock(world, request.place, env, Beside::on_terminal, progress);
+  if (!lock) return tl::unexpected(lock.error());
+  const auto id = environment_id(lock->lock, own_platform(), build_options(request.place.settings));
+  if (!id) return tl::unexpected(id.error());
+  const std::string digest = sha256_hex(lock->file.text);
+  const auto find = [&] { return find_published(request.place.stores, *id, request.place.trust); };
+
+  auto published = find();
+  if (!published) return tl::unexpected(published.error());
+  if (*published) {
+    // For whoever asks later what the job ran in; a store that cannot be written is no error.
+    [[maybe_unused]] const auto kept = keep_lock(request.place.stores.front(), lock->file.text);
+    return pin_of(request, **published, digest);
+  }
+  switch (request.place.settings.build) {
+    case Settings::Build::never:
+      return fail(ErrorKind::not_found,
+                  "the environment of '" + env.path + "' is not built, and may not be (never)",
+                  "'pinstep build " + shell_quote(lock->file.path) + "' builds it");
+    case Settings::Build::job:
+      return pin_to_be_built(request, *id, *lock);
+    case Settings::Build::submit:
+      break;
+  }
+  if (const auto built = build_now(world, request, *lock); !built) return tl::unexpected(built.error());
+  published = find();
+  if (!published) return tl::unexpected(published.error());
+  if (!*published)
+    return fail(ErrorKind::not_found, "the environment of '" + env.path + "' was built and is gone again");
+  return pin_of(request, **published, digest);
+}
+
+}  // namespace
+
+Result<std::optional<Pin>> resolve_words(const World& world, const ResolveWords& words) {
+  if (words.env == "none") return std::optional<Pin>();
+  const auto request = read_request(world, words);
+  if (!request) return tl::unexpected(request.error());
+  const auto env = env_of(world, request->place, words.upward ? std::nullopt : std::optional(words.env));
+  if (!env) {
+    Error error = env.error();
+    if (words.env.find_first_of("~$") != std::string::npos)
+      error.hint = "nobody has expanded the '~' or '$' in it: #SBATCH lines are taken as they are";
+    return tl::unexpected(error);
+  }
+  switch (env->kind) {
+    case NamedEnv::Kind::none:
+      return std::optional<Pin>();
+    case NamedEnv::Kind::prefix:
+      return pin_of_directory(world, *request, env->path);
+    case NamedEnv::Kind::id:
+      return pin_of(*request, *env->published, env->published->lock);
+    case NamedEnv::Kind::spec:
+    case NamedEnv::Kind::lock:
+      break;
+  }
+  return pin_of_file(world, *request, *env);
+}
+
+}  // namespace pinstep::cli

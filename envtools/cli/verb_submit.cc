@@ -1,0 +1,101 @@
+// pinstep sbatch, salloc, srun: Slurm's commands with an environment, where there is no plugin.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "envtools/base/process.h"
+#include "envtools/base/variables.h"
+#include "envtools/cli/cli.h"
+#include "envtools/cli/resolving.h"
+#include "envtools/resolve/slurm_words.h"
+
+namespace pinstep::cli {
+namespace {
+
+// clang-format takes the text of a literal with a delimiter for C++.
+// clang-format off
+#define PINSTEP_SUBMIT_USAGE(COMMAND, TAIL)                                                          \
+  "usage: pinstep " COMMAND " [OPTION]... [" COMMAND "'s options]... " TAIL "\n" \
+  "\n"                                                                                                 \
+  "Resolves the environment, hands its pin to the job and runs Slurm's " COMMAND ".\n"               \
+  "For clusters without the plugin; with it, " COMMAND " itself has these options.\n"                \
+  "\n"                                                                                                 \
+  "  --env-spec=ENV         a spec, a lock, a prefix or an id; without it the spec found\n"          \
+  "                         upward from here is taken\n"                                             \
+  "  --env-spec=none        no environment\n"                                                         \
+  "  --env-lock=POLICY      auto (solve where there is no lock), frozen or update\n"                 \
+  "  --env-build=WHEN       submit or never\n"                                                        \
+  "  --env-rendezvous=SHAPE auto, rank, torchrun, spawn or none\n"                                    \
+  "  --env-gpu-share        let the ranks of a node reach each other's GPUs\n"                        \
+  "\n"                                                                                                 \
+  "They stand before the script or program. Without the plugin #SBATCH lines cannot\n"               \
+  "have them, and programs are started through pinstep-launch.\n"                                    \
+  "\n"                                                                                                 \
+  "Exit status: that of " COMMAND "; 125 pinstep itself failed, 2 wrong usage.\n"
+// clang-format on
+
+constexpr int kOwnFailure = 125;
+
+int refuse(const Error& error) {
+  const int code = report(error, false);
+  return code == kUsage ? kUsage : kOwnFailure;
+}
+
+struct Typed {
+  std::optional<std::string> spec;
+  ResolveWords words;
+};
+
+Typed typed_options(const SlurmWords& split) {
+  Typed typed;
+  for (const auto& [name, value] : split.ours) {
+    if (name == "env-spec") typed.spec = value;
+    if (name == "env-lock") typed.words.lock = value;
+    if (name == "env-build") typed.words.build = value;
+    if (name == "env-rendezvous") typed.words.shape = value;
+    if (name == "env-gpu-share") typed.words.gpu_share = true;
+  }
+  return typed;
+}
+
+int submit_with(const std::string& command, const World& world, const Arguments& arguments) {
+  const auto split = split_slurm_words(arguments);
+  if (!split) return refuse(split.error());
+  Typed typed = typed_options(*split);
+  Environment environment = world.environment;
+  // Inside a job its pin goes on, as it does with the plugin.
+  const bool keeps = !typed.spec && !environment.get(variable::kPin).value_or("").empty();
+  if (!keeps) {
+    typed.words.env = typed.spec.value_or("");
+    typed.words.upward = !typed.spec;
+    const auto pin = resolve_words(world, typed.words);
+    if (!pin) return refuse(pin.error());
+    if (*pin)
+      environment.set(variable::kPin, (*pin)->text());
+    else
+      environment.unset(variable::kPin);
+  }
+  // Only a step of one's own can lift the isolation from here; a batch job's steps inherit it.
+  if (typed.words.gpu_share && !environment.has("SLURM_GPU_BIND")) environment.set("SLURM_GPU_BIND", "none");
+
+  Command slurm{{command}, environment};
+  slurm.argv.insert(slurm.argv.end(), split->slurms.begin(), split->slurms.end());
+  return refuse(exec(slurm));
+}
+
+}  // namespace
+
+const Verb kSbatch{
+    "sbatch", "submit a batch job with an environment, without the plugin",
+    PINSTEP_SUBMIT_USAGE("sbatch", "[SCRIPT [ARGUMENT]...]"),
+    [](const World& world, const Arguments& words) { return submit_with("sbatch", world, words); }, true};
+const Verb kSalloc{
+    "salloc", "make an allocation with an environment, without the plugin",
+    PINSTEP_SUBMIT_USAGE("salloc", "[PROGRAM [ARGUMENT]...]"),
+    [](const World& world, const Arguments& words) { return submit_with("salloc", world, words); }, true};
+const Verb kSrun{"srun", "run a step with an environment, without the plugin",
+                 PINSTEP_SUBMIT_USAGE("srun", "PROGRAM [ARGUMENT]..."),
+                 [](const World& world, const Arguments& words) { return submit_with("srun", world, words); },
+                 true};
+
+}  // namespace pinstep::cli

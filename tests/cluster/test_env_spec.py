@@ -1,0 +1,287 @@
+"""--env-spec=FILE: from an environment.yml to the steps of a job, without anything being prepared."""
+
+import json
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import env_spec
+from cluster import Wanted, wait_until
+from env_spec import Project, spec
+
+CLUSTER = Wanted("plain", plugin=True)
+PYTHON = spec("greet=1.0", variables={"DEMO": "yes"})
+SMALL = spec("show-prefix", variables={"DEMO": "yes"})      # built in no time
+SHOW = "for i in 1 2; do srun -N1 -n1 sh -c 'command -v greet; greet; echo $DEMO $CONDA_PREFIX'; done"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def configured(cluster):
+    env_spec.configure(cluster)
+    yield
+    cluster.site_file("pinstep.conf", None)
+
+
+def test_deliberate_failure_is_seen(cluster):
+    """Fails, as it must: see `deliberate` in tests/suites.ini."""
+    assert Project(cluster, SMALL).prefixes() == ["made of nothing"]
+
+
+def the_prefix(project):
+    (name,) = project.prefixes()
+    return f"{project.store}/e/{name}"
+
+
+def shown(prefix):
+    """What show-prefix prints."""
+    return [prefix, f"{prefix}/bin:{prefix}/sbin:/usr/bin"]
+
+
+def greeting(prefix):
+    return f"hello from greet 1.0 in {prefix}"
+
+
+def test_a_job_is_submitted_with_nothing_but_the_spec(cluster):
+    project = Project(cluster, PYTHON)
+    job = project.sbatch(f"command -v greet\n{SHOW}", "--env-spec=environment.yml", "-N1").ok()
+    prefix = the_prefix(project)
+    step = [f"{prefix}/bin/greet", greeting(prefix), f"yes {prefix}"]
+    assert job.lines == [f"{prefix}/bin/greet", *step, *step]
+
+
+def test_all_nodes_run_it_with_any_export(cluster):
+    project = Project(cluster, SMALL)
+    for export in ("ALL", "NONE", "HOME"):
+        job = project.sbatch("srun -l sh -c 'command -v show-prefix'", "--env-spec=./environment.yml", "-N2", f"--export={export}")
+        prefix = the_prefix(project)
+        assert sorted(job.ok().lines) == [f"{rank}: {prefix}/bin/show-prefix" for rank in (0, 1)]
+
+
+def test_a_second_submission_solves_and_builds_nothing(cluster):
+    project = Project(cluster, SMALL)
+    first = project.run("srun", "--env-spec=environment.yml", "true").ok()
+    again = project.run("srun", "--env-spec=environment.yml", "true").ok()
+    assert first.err and again.err == ""
+    assert len(project.prefixes()) == 1
+
+
+def test_without_a_terminal_no_lock_appears_beside_the_spec(cluster):
+    project = Project(cluster, SMALL)
+    result = project.run("srun", "--env-spec=environment.yml", "true").ok()
+    assert project.locks() == []
+    (lock,) = (cluster.path(project.store) / "l").glob("*.yml")
+    assert f"{project.store}/l/{lock.name}" in result.err
+
+
+def test_at_a_terminal_the_lock_is_written_beside_the_spec(cluster):
+    project = Project(cluster, SMALL)
+    project.run("script", "-qec", "srun --env-spec=environment.yml true", "/dev/null").ok()
+    assert project.locks() == ["environment-lock.yml"]
+    assert project.run("srun", "--env-spec=environment.yml", "true").ok().err == ""
+    assert project.run("srun", "--env-spec=environment-lock.yml", "--env-lock=frozen", "true").ok().err == ""
+
+
+def test_what_is_edited_after_submission_does_not_change_the_job(cluster):
+    project = Project(cluster, SMALL)
+    job = project.sbatch("until test -e go; do sleep 0.05; done; show-prefix; echo $DEMO", "--env-spec=environment.yml", "-N1")
+    prefix = the_prefix(project)
+    project.write(spec("show-prefix", variables={"DEMO": "changed"}))
+    project.write("", "go")
+    assert job.ok().lines == [*shown(prefix), "yes"]
+    assert project.run("srun", "--env-spec=environment.yml", "sh", "-c", "echo $DEMO").ok().out == "changed\n"
+    assert len(project.prefixes()) == 2
+
+
+def test_an_id_names_what_was_built(cluster):
+    project = Project(cluster, SMALL)
+    project.run("srun", "--env-spec=environment.yml", "true").ok()
+    prefix = the_prefix(project)
+    name = prefix.rpartition("/")[2]
+    for digits in (name, name[:6]):
+        assert project.run("srun", f"--env-spec={digits}", "printenv", "CONDA_PREFIX").ok().out == prefix + "\n"
+    assert project.run("srun", f"--env-spec={prefix}", "printenv", "CONDA_PREFIX").ok().out == prefix + "\n"
+    wrong = project.run("srun", "--env-spec=" + "0123456789abcdef", "true")
+    assert wrong.rc == 1 and "0123456789abcdef" in wrong.err
+
+
+def test_a_step_may_have_another_environment(cluster):
+    project = Project(cluster, SMALL)
+    project.write(spec("show-prefix", variables={"DEMO": "other"}), "other.yml")
+    job = project.sbatch("srun -N1 -n1 printenv DEMO\nsrun -N1 -n1 --env-spec=other.yml printenv DEMO\n"
+                         "srun -N1 -n1 --env-spec=none sh -c 'echo ${DEMO-none}'", "--env-spec=environment.yml", "-N1")
+    assert [line for line in job.ok().lines if not line.startswith("pinstep: ")] == ["yes", "other", "none"]
+
+
+# ---- when it is built
+
+def test_a_prefix_is_built_in_the_job_where_that_is_asked_for(cluster):
+    project = Project(cluster, SMALL)
+    job = project.sbatch("show-prefix; srun -N1 -n1 show-prefix", "--env-spec=environment.yml", "--env-build=job", "-N1",
+                         "--hold")
+    assert project.prefixes() == []
+    cluster.run("scontrol", "release", str(job.id)).ok()
+    lines = [line for line in job.ok().lines if line.startswith("/")]
+    assert lines == [*shown(the_prefix(project))] * 2
+
+
+def test_a_build_in_the_job_that_fails_is_one_sentence(cluster):
+    project = Project(cluster, SMALL)
+    job = project.sbatch("echo ran", "--env-spec=environment.yml", "--env-build=job", "-N1", "--hold")
+    shutil.rmtree(cluster.path(project.store) / "l")
+    cluster.run("scontrol", "release", str(job.id)).ok()
+    job.wait()
+    assert job.states() == ["FAILED"] and job.exit_code == "125:0"
+    assert "could not be built" in job.output and "ran" not in job.output
+
+
+def test_never_building_says_how_to(cluster):
+    project = Project(cluster, SMALL)
+    result = project.run("srun", "--env-spec=environment.yml", "--env-build=never", "true")
+    assert result.rc == 1 and "is not built" in result.err and "pinstep build" in result.err
+    assert project.prefixes() == []
+
+
+# ---- what cannot work ends the submission
+
+def refused(cluster, project, *arguments, **where):
+    """The command's messages; nothing may be queued or left half done."""
+    before = cluster.console.ask("squeue", "--noheader", "--states=all", "--format=%i")
+    result = project.run("sbatch", "--env-spec=environment.yml", *arguments, "--wrap", "true", **where)
+    assert result.rc == 1 and result.out == "", result
+    assert cluster.console.ask("squeue", "--noheader", "--states=all", "--format=%i") == before
+    errors = [line for line in result.err.splitlines() if line.startswith("pinstep: error: ")]
+    assert len(errors) == 1, result
+    assert project.prefixes() == []
+    return errors[0], result.err
+
+
+def test_a_broken_spec(cluster):
+    project = Project(cluster, "name: x\ndependencies:\n  - python\n  - {pip: [a]\n")
+    error, _ = refused(cluster, project)
+    assert re.search(r"environment.yml:\d+: ", error)
+
+
+def test_a_spec_that_nothing_satisfies(cluster):
+    error, _ = refused(cluster, Project(cluster, spec("show-prefix", "python=2.7")))
+    assert "python" in error and "2.7" in error
+
+
+def test_a_channel_that_is_not_there(cluster):
+    error, _ = refused(cluster, Project(cluster, spec("show-prefix", channel="http://127.0.0.1:9/nothing")))
+    assert "http://127.0.0.1:9/nothing" in error
+
+
+def test_no_solver(cluster):
+    env_spec.configure(cluster, "!setup=never\n!solver=/nowhere/solver\n")
+    try:
+        error, text = refused(cluster, Project(cluster, SMALL))
+    finally:
+        env_spec.configure(cluster)
+    assert "solver" in error and "pinstep setup" in text
+
+
+def test_a_full_disk(cluster):
+    project = Project(cluster, spec("python=3.11", "greet"))
+    full = cluster.path(project.inside) / "store"
+    full.mkdir()
+    cluster.own(full, "alice")
+    mounted = cluster.run("mount", "-t", "tmpfs", "-o", "size=4m,mode=777", "none", project.store, user="root")
+    mounted.ok()
+    try:
+        error, _ = refused(cluster, project)
+    finally:
+        cluster.run("umount", project.store, user="root").ok()
+    assert "MB are free" in error
+
+
+def test_a_package_that_is_not_what_the_lock_says(cluster):
+    project = Project(cluster, SMALL)
+    project.run("pinstep", "lock").ok()
+    path = project.directory / "environment-lock.yml"
+    text = path.read_text()
+    digest = re.search(r"sha256: ['\"]?([0-9a-f]{64})", text)[1]
+    project.write(text.replace(digest, "0" * 64), path.name)
+    error, _ = refused(cluster, project)
+    assert "sha256" in error
+
+
+def test_a_spec_changed_since_it_was_locked(cluster):
+    project = Project(cluster, SMALL)
+    project.run("pinstep", "lock").ok()
+    project.write(spec("show-prefix", variables={"DEMO": "new"}))
+    error, text = refused(cluster, project)
+    assert "changed" in error and "DEMO" in text and "pinstep lock" in text
+    assert project.run("srun", "--env-spec=environment.yml", "--env-lock=update", "printenv", "DEMO").ok().out == \
+        "new\n"
+
+
+def test_frozen_wants_a_lock(cluster):
+    error, text = refused(cluster, Project(cluster, SMALL), "--env-lock=frozen")
+    assert "lock" in error and "pinstep lock" in text
+
+
+# ---- many at once
+
+def test_twenty_submissions_at_once_solve_and_build_once(cluster):
+    project = Project(cluster, SMALL)
+    with ThreadPoolExecutor(20) as pool:
+        results = list(pool.map(lambda _: project.run("sbatch", "--parsable", "-n1", "--env-spec=environment.yml",
+                                                      "--wrap", "show-prefix"), range(20)))
+    assert [result.rc for result in results] == [0] * 20, results
+    assert len(project.prefixes()) == 1 and project.locks() == []
+    built = [result for result in results if "built" in result.err]
+    solved = [result for result in results if "solved" in result.err]
+    assert len(built) == 1 and len(solved) == 1
+
+
+# ---- what a step costs
+
+def test_a_step_starts_no_process_and_opens_no_connection_to_activate(cluster):
+    project = Project(cluster, SMALL)
+    project.run("srun", "--env-spec=environment.yml", "true").ok()
+    prefix = the_prefix(project)
+    trace = f"{project.inside}/trace"
+    slurmd = cluster.run("pgrep", "-x", "slurmd", user="root", node=cluster.nodes[0]).ok().out.split()[0]
+    strace = cluster.start("strace", "-f", "-qq", "-e", "trace=execve,socket,connect,openat", "-o", trace, "-p", slurmd,
+                           user="root", node=cluster.nodes[0])
+    wait_until(lambda: cluster.path(trace).exists(), "strace attached")
+    project.run("srun", f"--nodelist={cluster.nodes[0]}", "-N1", "-n1", f"--env-spec={prefix}", "show-prefix").ok()
+    wait_until(lambda: "bin/show-prefix" in cluster.path(trace).read_text(), "the trace is written")
+    strace.terminate()
+    strace.communicate()
+    lines = cluster.path(trace).read_text().splitlines()
+    opened = next(i for i, line in enumerate(lines) if "conda-meta/pinstep/activation" in line)
+    pid = lines[opened].split()[0]
+    task = [line for line in lines[opened:] if line.split()[0] == pid]
+    until_exec = task[:next(i for i, line in enumerate(task) if "execve(" in line)]
+    assert not any("socket(" in line or "connect(" in line for line in until_exec)
+    executed = [line for line in lines[opened:] if "execve(" in line and "= 0" in line]
+    assert "show-prefix" in executed[0]
+
+
+# ---- without the plugin
+
+def test_pinstep_submits_without_the_plugin(cluster, own_cluster):
+    bare = own_cluster(Wanted("plain", installed=True))
+    env_spec.configure(bare)
+    project = Project(bare, PYTHON)
+    script = project.write("#!/bin/bash\neval \"$(pinstep activate)\" || exit\ngreet\n"
+                           "srun -n2 pinstep-launch -- sh -c 'echo $RANK; greet'\n", "job.sh")
+    submitted = project.run("pinstep", "sbatch", "--parsable", "--env-spec=environment.yml", "-N1", "-n2", script).ok()
+    hello = greeting(the_prefix(project))
+    output = bare.path(project.inside) / f"slurm-{submitted.out.strip()}.out"
+    wait_until(lambda: output.exists() and output.read_text().count(hello) == 3, "the job's three greetings", 30)
+    assert sorted(output.read_text().splitlines()) == ["0", "1", hello, hello, hello]
+    launch = ("pinstep-launch", "--", "greet")
+    assert project.run("pinstep", "srun", "-n", "1", "--env-spec", "environment.yml", *launch).ok().out == hello + "\n"
+    assert project.run("pinstep", "salloc", "--quiet", "-n1", "srun", *launch).ok().out == hello + "\n"
+
+
+# ---- showing
+
+def test_resolve_names_the_environment_of_the_directory(cluster):
+    project = Project(cluster, SMALL)
+    found = json.loads(project.run("pinstep", "resolve", "--json").ok().out)
+    assert found["prefix"] == the_prefix(project) and found["pinned"] is True
