@@ -1,4 +1,4 @@
-# bash completion for pinstep and pinstep-launch, where bash-completion finds it when needed; or source this
+# bash completion for pinstep and its other programs, where bash-completion finds it when needed; or source this
 # file in ~/.bashrc. Where nothing is offered bash offers files.
 
 # Sets `word` to what is being typed and `option` to the option that it is the value of, if any. Bash has
@@ -88,5 +88,22 @@ _pinstep_launch() {
 	fi
 }
 
+_pinstep_worker() {
+	local option word
+	_pinstep_word
+	case $option in
+	--store) _pinstep_offer 'auto tcp pmix' ;;
+	--data | --save) compopt -o dirnames ;;
+	*)
+		if ((COMP_CWORD == 1)); then
+			_pinstep_offer 'train --help --version'
+		else
+			_pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
+				--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket --save --json'
+		fi ;;
+	esac
+}
+
 complete -o default -F _pinstep pinstep
 complete -o default -F _pinstep_launch pinstep-launch
+complete -o default -F _pinstep_worker pinstep-worker

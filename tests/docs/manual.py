@@ -42,6 +42,12 @@ def options(text):
     return set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text)) - {"help", "version"}
 
 
+def worker_usage():
+    """What pinstep-worker --help prints: from its source, as it is not built everywhere."""
+    source = (TOP / "launcher/worker/cli/options.cc").read_text()
+    return re.search(r'kWorkerUsage =\s*R"\((.*?)\)"', source, re.DOTALL)[1]
+
+
 # ---- mdoc
 
 @functools.cache

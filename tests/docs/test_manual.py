@@ -63,6 +63,15 @@ def test_options_of_pinstep_launch():
     assert told == manual.options(offered) == described
 
 
+def test_options_of_pinstep_worker():
+    told = manual.options(manual.worker_usage())
+    offered = re.search(r"_pinstep_offer '(--data[^']*)'", manual.COMPLETION)[1]
+    page = manual.page("pinstep-worker.1")
+    listed = {option for head, _ in manual.items(manual.section(page, "Sh", "DESCRIPTION"))
+              for option in re.findall(r"(?:^| )-([a-z-]+)", head)}
+    assert told == manual.options(offered) == manual.mdoc_options(manual.section(page, "Sh", "SYNOPSIS")) == listed
+
+
 def test_shapes():
     shapes = [name for name, in manual.tables()["shape"]]
     offered = re.search(r"\*:--shape:resolve\) _pinstep_offer '([^']*)'", manual.COMPLETION)[1].split()
@@ -144,6 +153,7 @@ def test_options_exist(path):
     known = set().union(*FOREIGN_OPTIONS.values(),
                         {"env-spec", "env-lock", "env-build", "env-gpu-share", "help", "version"},
                         manual.options(manual.program("pinstep-launch", "--help")),
+                        manual.options(manual.worker_usage()),
                         *(manual.options(manual.program("pinstep", verb, "--help")) for verb in manual.verbs()))
     text = path.read_text()
     named = manual.options(text.replace(r"\-", "-"))

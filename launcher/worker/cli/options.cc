@@ -1,5 +1,6 @@
 #include "launcher/worker/cli/options.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -154,14 +155,10 @@ tl::unexpected<Error> unknown(Value name) {
               near ? "did you mean '" + std::string(*near) + "'?" : "pinstep-worker --help");
 }
 
-Result<void> read_option(Value name, Value value, WorkerOptions& options) {
-  for (const Option& option : kOptions) {
-    if (option.name != name) continue;
-    if (option.read(value, options)) return {};
-    return fail(ErrorKind::usage, "'" + std::string(name) + "' wants " + std::string(option.wants) + ", not '" +
-                                      printable(value) + "'");
-  }
-  return unknown(name);
+Result<void> read_option(const Option& option, Value value, WorkerOptions& options) {
+  if (option.read(value, options)) return {};
+  return fail(ErrorKind::usage, "'" + std::string(option.name) + "' wants " + std::string(option.wants) +
+                                    ", not '" + printable(value) + "'");
 }
 
 }  // namespace
@@ -182,13 +179,16 @@ Result<WorkerOptions> parse_worker_options(const std::vector<std::string>& argum
     } else if (!word.starts_with("--")) {
       return fail(ErrorKind::usage, "'" + printable(word) + "' is neither a verb nor an option",
                   "the verb is train");
-    } else if (const auto halves = split_once(word, '=')) {
-      if (auto read = read_option(halves->before, halves->after, options); !read)
-        return tl::unexpected(read.error());
     } else {
-      if (i + 1 == arguments.size())
-        return fail(ErrorKind::usage, "option '" + printable(word) + "' needs a value");
-      if (auto read = read_option(word, arguments[++i], options); !read) return tl::unexpected(read.error());
+      const auto halves = split_once(word, '=');
+      const Value name = halves ? halves->before : word;
+      const auto option =
+          std::find_if(kOptions.begin(), kOptions.end(), [&](const Option& o) { return o.name == name; });
+      if (option == kOptions.end()) return unknown(name);
+      if (!halves && i + 1 == arguments.size())
+        return fail(ErrorKind::usage, "option '" + std::string(name) + "' needs a value");
+      const Value value = halves ? halves->after : Value(arguments[++i]);
+      if (auto read = read_option(*option, value, options); !read) return tl::unexpected(read.error());
     }
   }
   if (!has_verb) return fail(ErrorKind::usage, "nothing to do", "pinstep-worker train");

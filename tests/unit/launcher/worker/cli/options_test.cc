@@ -38,6 +38,7 @@ TEST(WorkerOptions, TellWhatIsWrong) {
       {{"run"}, "'run' is neither a verb nor an option", "the verb is train"},
       {{"train", "train"}, "'train' is neither a verb nor an option", "the verb is train"},
       {{"train", "--epoch=2"}, "there is no option '--epoch'", "did you mean '--epochs'?"},
+      {{"train", "--nonsense"}, "there is no option '--nonsense'", "pinstep-worker --help"},
       {{"train", "--batch"}, "option '--batch' needs a value", ""},
       {{"train", "--batch=0"}, "'--batch' wants a number from 1 to 65536, not '0'", ""},
       {{"train", "--batch=70000"}, "'--batch' wants a number from 1 to 65536, not '70000'", ""},
