@@ -34,7 +34,7 @@ Json entry_of(const PlannedFile& file, const PackagePath* said, const FileState&
   if (!said->sha256.empty()) entry["sha256"] = said->sha256;
   const std::string in_prefix = file.kind == Kind::symlink ? sha256_hex(file.content) : state.sha256;
   if (in_prefix != said->sha256) entry["sha256_in_prefix"] = in_prefix;
-  entry["size_in_bytes"] = said->size;
+  if (!said->sha256.empty()) entry["size_in_bytes"] = said->size;  // packages before 2016 say neither
   if (said->mode != PackagePath::Mode::none) {
     entry["file_mode"] = said->mode == PackagePath::Mode::text ? "text" : "binary";
     entry["prefix_placeholder"] = said->placeholder;

@@ -11,7 +11,7 @@ namespace {
 // What stands for the prefix in canonical text. No path can be this.
 constexpr std::string_view kCanonicalPrefix = "//PREFIX//";
 constexpr std::string_view kShStart = "#!/bin/sh\n'''exec' \"";
-constexpr std::string_view kShEnd = " \"$0\" \"$@\" #'''\n";
+constexpr std::string_view kShEnd = " \"$0\" \"$@\" #'''";
 constexpr std::string_view kEnv = "#!/usr/bin/env ";
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -73,15 +73,32 @@ std::optional<Shebang> parse_shebang(std::string_view content, std::string_view 
   return shebang;
 }
 
+// What shell_quote() made of one word without quotes in it.
+std::string_view unquoted(std::string_view word) {
+  return word.size() >= 2 && word.front() == '\'' && word.back() == '\'' ? word.substr(1, word.size() - 2)
+                                                                         : word;
+}
+
+// Whether the two lines can carry this in quotes of the shell and, at the same time, of python.
+bool is_quotable(std::string_view text) {
+  using namespace std::string_view_literals;
+  return text.find_first_of("\"'$`\\\0"sv) == std::string_view::npos;
+}
+
 // The same of the two lines for sh; `length` includes the second line.
-std::optional<Shebang> parse_sh_form(std::string_view content) {
+struct ShForm {
+  std::string interpreter, arguments;
+  std::size_t length = 0;
+};
+std::optional<ShForm> parse_sh_form(std::string_view content) {
   if (!content.starts_with(kShStart)) return std::nullopt;
-  const std::size_t end = content.find(kShEnd);
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view inside = content.substr(kShStart.size(), end - kShStart.size());
+  const std::size_t end = std::min(content.find('\n', kShStart.size()), content.size());
+  std::string_view inside = content.substr(kShStart.size(), end - kShStart.size());
   const std::size_t quote = inside.find('"');
-  if (quote == std::string_view::npos || inside.find('\n') != std::string_view::npos) return std::nullopt;
-  return Shebang{inside.substr(0, quote), trim(inside.substr(quote + 1)), end + kShEnd.size() - 1};
+  if (!inside.ends_with(kShEnd) || quote + kShEnd.size() >= inside.size()) return std::nullopt;
+  inside.remove_suffix(kShEnd.size());
+  return ShForm{std::string(inside.substr(0, quote)), std::string(unquoted(trim(inside.substr(quote + 1)))),
+                end};
 }
 
 // One line for all forms of a shebang; that of env is as good as it gets for what lies in bin/.
@@ -96,10 +113,11 @@ std::string interpreter_lines(std::string_view interpreter, std::string_view arg
   std::string line = direct_line(interpreter, arguments);
   if (line.size() <= kShebangLimit && interpreter.find_first_of(" \t") == std::string_view::npos) return line;
   if (is_python(interpreter)) {
+    if (!is_quotable(interpreter) || !is_quotable(arguments)) return line;
     std::string lines(kShStart);
     lines.append(interpreter).append("\"");
     if (!arguments.empty()) lines.append(" ").append(shell_quote(arguments));
-    return lines.append(kShEnd.substr(0, kShEnd.size() - 1));
+    return lines.append(kShEnd);
   }
   return in_bin(interpreter) ? env_line(interpreter, arguments) : line;
 }
@@ -164,9 +182,10 @@ std::string entry_point_script(std::string_view python, const EntryPoint& entry)
 
 std::string canonical_text(std::string_view content, std::string_view prefix) {
   std::string head;
-  auto shebang = parse_sh_form(content);
-  if (!shebang) shebang = parse_shebang(content, prefix);
-  if (shebang) {
+  if (const auto form = parse_sh_form(content)) {
+    head = canonical_line(form->interpreter, form->arguments);
+    content.remove_prefix(form->length);
+  } else if (const auto shebang = parse_shebang(content, prefix)) {
     head = canonical_line(shebang->interpreter, shebang->arguments);
     content.remove_prefix(shebang->length);
   }

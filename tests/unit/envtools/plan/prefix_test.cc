@@ -131,6 +131,8 @@ TEST(CanonicalText, IsTheSameForEveryPrefix) {
       "#! " + placeholder + "/bin/perl -w\n",
       "#!" + placeholder + "/bin/tclsh\n",
       "#!" + placeholder + "/bin/bash",
+      "#!" + placeholder + "/bin/python3",
+      "#!" + placeholder + "/bin/python3 -E -X 'a'\n",
       "#!/usr/bin/env perl\n" + placeholder,
       "prefix=" + placeholder + "\nlibdir=" + placeholder + "/lib\n",
       "",
