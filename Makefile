@@ -370,7 +370,7 @@ fuzz:            private run = fuzz --minutes $(MINUTES)
 check check-full bench fuzz:
 	@contrib/packaging/deps ensure $(needed)
 	$(Q)$(MAKE) --no-print-directory tests $(if $(filter fuzz,$@),fuzzers)
-	$(Q)MAKEFLAGS= PINSTEP_BUILD='$(abspath $(BUILD))' tests/run $(run)
+	$(Q)MAKEFLAGS= PINSTEP_TEST_BUILD='$(abspath $(BUILD))' tests/run $(run)
 
 # ---- Installation: FILE:DIRECTORY of everything, for install and uninstall alike
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-PINSTEP = Path(os.environ.get("PINSTEP_BUILD", TOP / "build")) / "bin/pinstep"
+PINSTEP = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build")) / "bin/pinstep"
 PIN = "SLURM_SPANK_PINSTEP_ENV"
 
 

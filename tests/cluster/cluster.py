@@ -19,7 +19,7 @@ from job import Job
 from recorder import Recorder
 
 TOP = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
+BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 MINICLUSTER = TOP / "contrib/minicluster/minicluster"
 TIMEOUT = 60        # seconds; what hangs this long will not end by itself
 

@@ -16,7 +16,7 @@ class Stage:
         self.directory = Path(directory)
         # Relative, as it is by default: another word for the same directory is another set of compiler
         # flags to make, which would build everything again.
-        build = os.path.relpath(os.environ.get("PINSTEP_BUILD", TOP / "build"), TOP)
+        build = os.path.relpath(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"), TOP)
         subprocess.run(["make", "--no-print-directory", "-C", TOP, "install", f"BUILD={build}",
                         f"DESTDIR={directory}"], check=True, stdout=subprocess.DEVNULL)
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
+BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 PAGES = sorted((TOP / "man").glob("*.[1-8]"))
 TEXTS = [TOP / "README.md", TOP / "CHANGELOG.md"]
 COMPLETION = (TOP / "contrib/completions/pinstep.bash").read_text()

@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
 import reasons      # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
+BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 PINSTEP = BUILD / "bin/pinstep"
 WHEELS = TOP / "build/wheels"     # of the solver
 

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
+BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 MAKER = TOP / "contrib/localchannel/make-channel"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("PINSTEP_BUILD", TOP / "build"))
+BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 WORKER = BUILD / "bin/pinstep-worker"
 MUTE = BUILD / "tests/pinstep-worker-mute"      # adds no gradients up
 TIMEOUT = 60            # seconds; for tests that hang
