@@ -1,0 +1,211 @@
+"""The place that pinstep-launch gives each rank, on a node with stand-ins for GPUs (two_sockets.xml)."""
+
+import json
+
+import pytest
+
+from cluster import TOP, Cluster, Wanted
+from messages import said
+
+TOPOLOGY = "/etc/pinstep-topology.xml"
+CUDA = "/home/alice/cuda.py"
+MORE = ("--topology", TOP / "tests/launcher/data/two-sockets.xml", "--gpus", "4")
+CLUSTER = Wanted("cgroup", plugin=True, more=MORE)
+
+pytestmark = pytest.mark.skips("no cgroup v1")
+
+# What a CUDA program finds: the devices it may open, in the order and selection of the variable.
+PROGRAM = r"""
+import glob, json, os
+def opens(path):
+    try:
+        os.close(os.open(path, os.O_RDONLY))
+        return True
+    except OSError:
+        return False
+numbers = sorted(int(path[len('/dev/nvidia'):]) for path in glob.glob('/dev/nvidia[0-9]*') if opens(path))
+visible = os.environ.get('CUDA_VISIBLE_DEVICES')
+devices = numbers if visible is None else [numbers[int(index)] for index in visible.split(',') if index]
+names = ('CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER', 'NCCL_IB_HCA', 'OMP_NUM_THREADS')
+print(json.dumps({'rank': int(os.environ['SLURM_PROCID']), 'local': int(os.environ['SLURM_LOCALID']),
+                  'devices': devices, 'cpus': sorted(os.sched_getaffinity(0)),
+                  **{name: os.environ.get(name) for name in names}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def prefix(cluster):
+    return cluster.prefix("map")
+
+
+class Step:
+    def __init__(self, job):
+        self.ranks = sorted((json.loads(line) for line in job.lines if line.startswith('{"rank":')),
+                            key=lambda rank: rank["rank"])
+        self.warnings = [line for line in job.lines if line.startswith("pinstep: ")]
+        self.lines = job.lines
+
+    def of(self, name):
+        return [rank[name] for rank in self.ranks]
+
+    @property
+    def own_devices(self):
+        """What cuda:LOCAL_RANK is for each rank."""
+        return [rank["devices"][rank["local"]] for rank in self.ranks]
+
+
+def run(cluster, job, launch="", srun="", env=(), before="", command=None):
+    """The step of one job on one node; its output and errors together."""
+    cluster.write(CUDA, PROGRAM)
+    command = command or f"/usr/bin/python3 {CUDA}"
+    script = f"{before}\nsrun {srun} pinstep-launch --topology={TOPOLOGY} {launch} -- {command} 2>&1"
+    return Step(cluster.sbatch(script, "-N1", *job, env=env).ok())
+
+
+@pytest.fixture(scope="module")
+def plain(work, stage):
+    cluster = Cluster(work / "map-plain", Wanted("plain", plugin=True, more=MORE).arguments(stage))
+    yield cluster
+    cluster.down()
+
+
+def test_deliberate_failure_is_seen(cluster, prefix):
+    """Fails, as it must: see `deliberate` in tests/suites.ini."""
+    step = run(cluster, [f"--env-spec={prefix}", "-n2", "--gpus-per-task=1"])
+    assert step.of("devices") == [[0, 1], [0, 1]]
+
+
+# ---- devices
+
+def test_shared_gpus_are_the_ranks_at_local_rank(cluster, prefix):
+    step = run(cluster, [f"--env-spec={prefix}", "--env-gpu-share", "-n3", "--gpus-per-task=1"])
+    assert step.own_devices == [0, 1, 2] and step.of("devices") == [[0, 1, 2]] * 3
+    assert set(step.of("CUDA_DEVICE_ORDER")) == {"PCI_BUS_ID"}
+    assert step.of("NCCL_IB_HCA") == ["=mlx5_0,mlx5_1"] * 3
+    assert step.warnings == []
+
+
+def test_isolated_ranks_have_their_own_gpu_and_one_line_says_so(cluster, prefix):
+    step = run(cluster, [f"--env-spec={prefix}", "-n2", "--gpus-per-task=1"])
+    assert step.of("devices") == [[0], [1]]
+    assert step.of("CUDA_VISIBLE_DEVICES") == ["0", "0"]
+    warning, = step.warnings
+    assert "--env-gpu-share" in warning and "SLURM_GPU_BIND=none" in warning
+
+
+def test_isolated_ranks_that_want_their_own_gpu_only_hear_nothing(cluster, prefix):
+    step = run(cluster, [f"--env-spec={prefix}", "-n2", "--gpus-per-task=1"], "--visible=own")
+    assert step.of("devices") == [[0], [1]] and step.warnings == []
+
+
+def test_without_constraint_too(plain):
+    step = run(plain, ["-n2", "--gpus-per-task=1"])
+    assert step.own_devices == [0, 1] and step.of("devices") == [[0, 1], [0, 1]]
+    assert step.warnings == []
+
+
+def test_own_gpus_only(plain):
+    step = run(plain, ["-n2", "--gpus-per-task=1"], "--visible=own")
+    assert step.of("devices") == [[0], [1]]
+
+
+def test_two_gpus_for_each_rank_are_neighbours(plain):
+    step = run(plain, ["-n2", "--gpus-per-task=2"], "--gpus-per-rank=2 --print-map --json", srun="--gpus-per-task=2")
+    assert step.of("devices") == [[0, 1, 2, 3]] * 2
+    shown, = (json.loads(line) for line in step.lines if line.startswith('{"node"'))
+    assert [rank["gpus"] for rank in shown["ranks"]] == [[0, 1], [2, 3]]
+
+
+def test_fewer_ranks_than_gpus(plain):
+    step = run(plain, ["-n2", "--gpus-per-node=4"])
+    assert step.own_devices == [0, 1] and step.of("devices") == [[0, 1, 2, 3]] * 2
+
+
+def test_a_single_rank_has_all(plain):
+    step = run(plain, ["-n1", "--gpus-per-node=3"])
+    assert step.of("devices") == [[0, 1, 2]]
+
+
+def test_what_the_user_chose_wins(plain):
+    step = run(plain, ["-n2", "--gpus-per-node=2"], before="export NCCL_IB_HCA=mlx5_7 OMP_NUM_THREADS=3",
+               srun="env CUDA_VISIBLE_DEVICES=1")
+    assert step.of("CUDA_VISIBLE_DEVICES") == ["1", "1"] and step.of("CUDA_DEVICE_ORDER") == [None, None]
+    assert step.of("NCCL_IB_HCA") == ["mlx5_7"] * 2 and step.of("OMP_NUM_THREADS") == ["3"] * 2
+
+
+def test_a_step_without_gpus_is_told_of_none(plain):
+    step = run(plain, ["-n2"])
+    assert step.of("CUDA_VISIBLE_DEVICES") == [None, None] and step.of("NCCL_IB_HCA") == [None, None]
+
+
+def test_where_nothing_tells_which_gpus_are_the_steps_none_is_taken(plain):
+    step = run(plain, ["-n2", "--gpus-per-node=2"], "--print-map", srun="--gpu-bind=none")
+    assert step.of("CUDA_VISIBLE_DEVICES") == [None, None]
+    assert any("4 GPUs can be opened, the step has 2, and nothing tells which" in line for line in step.lines)
+
+
+# ---- cores
+
+def test_ranks_have_cores_of_their_own(plain):
+    step = run(plain, ["-n2", "-c2"], srun="-c2")
+    first, second = step.of("cpus")
+    assert first and second and not set(first) & set(second)
+    assert step.of("OMP_NUM_THREADS") == [str(len(first)), str(len(second))]
+
+
+def test_more_ranks_than_cores_are_not_bound(plain):
+    bare = plain.sbatch("srun -n4 --overcommit python3 -c 'import os; print(sorted(os.sched_getaffinity(0)))'",
+                        "-N1", "-n1").ok().lines
+    step = run(plain, ["-n1"], srun="-n4 --overcommit")
+    assert sorted(map(str, step.of("cpus"))) == sorted(bare) and step.of("OMP_NUM_THREADS") == [None] * 4
+
+
+def test_bind_none(plain):
+    step = run(plain, ["-n2", "-c2"], "--bind=none", srun="-c2")
+    assert step.of("cpus")[0] == step.of("cpus")[1] and step.of("OMP_NUM_THREADS") == [None] * 2
+
+
+# ---- the map itself
+
+def test_the_map_is_shown_once_for_each_node(plain):
+    result = plain.srun("-N2", "-n4", "pinstep-launch", f"--topology={TOPOLOGY}", "--print-map", "--", "true").ok()
+    assert sorted(line for line in result.err.splitlines() if line.startswith("map of ")) == [
+        f"map of {node}:" for node in plain.nodes]
+
+
+def test_the_map_is_the_users_alone_and_goes_with_a_later_step(plain):
+    node = ["-N1", "-n1", "-w", plain.nodes[0]]
+    look = "cd /dev/shm/pinstep-*; stat -c '%A %n' . * */*"
+    lines = plain.srun(*node, "pinstep-launch", "--", "sh", "-c", look).ok().lines
+    assert {line.split()[0] for line in lines} == {"drwx------", "-rw-------"}
+    age = f"touch -d '2 minutes ago' /dev/shm/pinstep-*/*; pinstep-launch -- sh -c \"{look}\""
+    again = plain.srun(*node, "sh", "-c", age).ok().lines
+    assert len(again) == 3 and not set(again[1:]) & set(lines)
+
+
+def test_launches_in_one_step_do_not_mix_their_maps(plain):
+    plain.write(CUDA, PROGRAM)
+    launches = [f"pinstep-launch {options} -- /usr/bin/python3 {CUDA}" for options in
+                ("", f"--topology={TOPOLOGY}", f"--topology={TOPOLOGY} --visible=own")]
+    job = plain.sbatch(f"srun sh -c '{'; '.join(launches)}' 2>&1", "-N1", "-n2", "--gpus-per-task=1").ok()
+    step = Step(job)
+    assert sorted(map(str, step.of("devices"))) == sorted(map(str, [[0], [1], [0], [1], [0, 1], [0, 1]]))
+    assert len([line for line in step.warnings if "there is no GPU" in line]) == 1
+
+
+def test_without_a_map_the_program_starts_unbound_and_one_line_says_why(plain):
+    result = plain.srun("-N1", "-n2", "pinstep-launch", "--topology=/etc/passwd", "--", "echo", "started").ok()
+    assert result.lines == ["started"] * 2
+    warning, = said(result.err)
+    assert warning == (f"pinstep: warning: {plain.nodes[0]}: ranks are not bound: '/etc/passwd' is no hwloc XML file "
+                       "(lstopo FILE.xml writes one)")
+
+
+def test_a_directory_that_is_somebody_elses_is_not_used(own_cluster):
+    plain = own_cluster(Wanted("plain", plugin=True))
+    uid = plain.run("id", "-u").ok().lines[0]
+    for place in ("/dev/shm", "/tmp"):
+        plain.run("sh", "-c", f"rm -rf {place}/pinstep-{uid}; mkdir -m 777 {place}/pinstep-{uid}", user="root",
+                  node=plain.nodes[0]).ok()
+    result = plain.srun("-w", plain.nodes[0], "-n1", "pinstep-launch", "--", "echo", "started").ok()
+    assert result.lines == ["started"] and "is not a directory of this user alone" in result.err

@@ -1,0 +1,234 @@
+"""`pinstep-launch --dry-run` on real machines: against the oracle, published answers, and golden texts."""
+
+import os
+from pathlib import Path
+
+import oracle
+import pytest
+from machines import GPUS, MACHINES
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# name: options after --ranks; G stands for the number of GPUs.
+SHAPES = {
+    "all": lambda gpus, half: [gpus],
+    "one-rank": lambda gpus, half: [1],
+    "fewer": lambda gpus, half: [max(1, gpus // 2)],
+    "two-each": lambda gpus, half: [max(1, gpus // 2), "--gpus-per-rank=2"],
+    "more": lambda gpus, half: [2 * gpus],
+    "odd": lambda gpus, half: [gpus + 1],
+    "one-gpu": lambda gpus, half: [1, "--gpus=0"],
+    "half-the-cpus": lambda gpus, half: [gpus, f"--cpus={half}"],
+    "last-gpus": lambda gpus, half: [max(1, gpus // 2), f"--gpus={gpus // 2}-{gpus - 1}"],
+    "no-gpus": lambda gpus, half: [gpus, "--gpus=none"],
+}
+
+
+def cpus(text):
+    found = set()
+    for piece in filter(None, (text or "").split(",")):
+        first, _, last = piece.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+def as_list(numbers):
+    return ",".join(map(str, sorted(numbers)))
+
+
+def options(machine, shape, topology):
+    allowed = sorted(topology.allowed)
+    half = as_list(allowed[:len(allowed) // 2])
+    ranks, *more = SHAPES[shape](GPUS[machine], half)
+    return [f"--ranks={ranks}", "--ignore-link", *more]
+
+
+def allowed_by(arguments, topology):
+    given = [argument.partition("=")[2] for argument in arguments if argument.startswith("--cpus=")]
+    return topology.allowed & cpus(given[0]) if given else topology.allowed
+
+
+def assert_best(launcher, topologies, machine, shape, best_of=oracle.best_cards):
+    path = topologies / MACHINES[machine]
+    topology = oracle.read(path)
+    arguments = options(machine, shape, topology)
+    found = launcher.map(f"--topology={path}", *arguments)
+    check_cards(found, topology, best_of)
+    check_cores(found, topology, allowed_by(arguments, topology))
+    assert found["objective"]["proven"]
+
+
+def test_deliberate_failure_is_seen(launcher, topologies):
+    """Fails, as it must: see `deliberate` in tests/suites.ini. The nearest card of the lowest number is not best."""
+    assert_best(launcher, topologies, "lassen", "all", lambda levels: tuple(row.index(min(row)) for row in levels))
+
+
+def check_cards(found, topology, best_of):
+    by_bus = {gpu.bus: gpu for gpu in topology.gpus}
+    used = sorted({gpu for rank in found["ranks"] for gpu in rank["gpus"]})
+    nics = oracle.usable(topology.nics, ignore_link=True)
+    assert [nic["name"] for nic in found["nics"]] == [nic.name for nic in nics]
+    assert all(found["gpus"][g]["nic"] is None for g in range(len(found["gpus"])) if g not in used)
+    if not used:
+        return
+    levels = [[oracle.level(by_bus[found["gpus"][g]["bus"]], nic) for nic in nics] for g in used]
+    names = [nic.name for nic in nics]
+    choice = tuple(names.index(found["gpus"][g]["nic"]) for g in used)
+    assert [found["gpus"][g]["level"] for g in used] == [levels[i][n] for i, n in enumerate(choice)]
+    bandwidth, level_sum, rails, _ = oracle.cost(levels, choice)
+    said = found["objective"]
+    assert (said["bandwidth"], said["levels"], said["rails"]) == (round(float(-bandwidth), 2), level_sum, rails)
+    best = best_of(levels)
+    if best is None:    # too many cases: a bound that no assignment can pass
+        assert -bandwidth == min(len(nics), sum(max(oracle.WEIGHTS[one] for one in row) for row in levels))
+    else:
+        assert choice == best
+
+
+def check_cores(found, topology, allowed):
+    cores = [core for core in topology.cores if core.cpus & allowed]
+    cores_of = {}
+    for core in cores:
+        cores_of[core.node] = cores_of.get(core.node, 0) + 1
+    homes = [frozenset().union(*(cpus(found["gpus"][gpu]["memory_nodes"]) for gpu in rank["gpus"]))
+             for rank in found["ranks"]]
+    best = oracle.best_cores(homes, cores_of)
+    if best is None:
+        assert all(rank["cpus"] is None for rank in found["ranks"])
+        return
+    taken = set()
+    off = 0
+    for rank, home in zip(found["ranks"], homes):
+        mine = cpus(rank["cpus"])
+        own = [core for core in cores if core.cpus & mine]
+        assert mine and not mine & taken
+        assert mine == frozenset().union(*(core.cpus & allowed for core in own)), "whole cores only"
+        assert rank["cores"] == len(own)
+        nodes = {core.node for core in own}
+        assert rank["memory_node"] == (nodes.pop() if len(nodes) == 1 else None)
+        off += bool(home) and any(core.node not in home for core in own)
+        taken |= mine
+    counts = [rank["cores"] for rank in found["ranks"]]
+    said = found["objective"]
+    assert (said["off"], said["cores"], said["spread"]) == (off, sum(counts), max(counts) - min(counts))
+    if not any(homes):
+        best = (0, sum(cores_of.values()), sum(cores_of.values()) % len(homes) > 0)
+    assert (off, sum(counts), max(counts) - min(counts)) == best
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_map_is_the_oracles(launcher, topologies, machine, shape):
+    assert_best(launcher, topologies, machine, shape)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_texts_are_the_golden_ones(launcher, topologies, machine):
+    """PINSTEP_WRITE_GOLDEN=1 writes them anew: look at the difference."""
+    path = topologies / MACHINES[machine]
+    topology = oracle.read(path)
+    text = ""
+    for shape in SHAPES:
+        arguments = options(machine, shape, topology)
+        text += f"$ {' '.join(arguments)}\n" + launcher.text(f"--topology={path}", *arguments) + "\n"
+    golden = GOLDEN / f"{machine}.txt"
+    if os.environ.get("PINSTEP_WRITE_GOLDEN"):
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+# ---- what is published of these machines
+
+@pytest.mark.parametrize("machine, bandwidth, cards", [
+    ("booster", 4.00, ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]),
+    ("meluxina", 2.00, ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]),
+    ("juwels", 2.00, ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]),
+    ("lassen", 2.80, ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]),
+    ("tioga", 4.00, ["hsi0", "hsi0", "hsi1", "hsi1", "hsi2", "hsi2", "hsi3", "hsi3"]),
+    ("pascal", 1.00, ["mlx5_0"] * 2),
+    ("g4dn", 1.00, ["rdmap197s0"] * 8),
+    ("turin", 4.00, ["mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5"]),
+])
+def test_published_cards(launcher, topologies, machine, bandwidth, cards):
+    found = launcher.map(f"--topology={topologies / MACHINES[machine]}", f"--ranks={GPUS[machine]}", "--ignore-link")
+    assert [gpu["nic"] for gpu in found["gpus"]] == cards
+    assert found["objective"]["bandwidth"] == bandwidth
+
+
+@pytest.mark.parametrize("machine, nodes, near", [
+    ("booster", [3, 1, 7, 5], ["18-23,66-71", "6-11,54-59", "42-47,90-95", "30-35,78-83"]),
+    ("meluxina", [3, 1, 7, 5], ["24-31,88-95", "8-15,72-79", "56-63,120-127", "40-47,104-111"]),
+    ("turin", [1, 2, 6, 7], ["16-31,144-159", "32-47,160-175", "96-111,224-239", "112-127,240-255"]),
+    ("tioga", [3, 3, 1, 1, 0, 0, 2, 2], None),
+    ("lassen", [0, 0, 8, 8], ["8-87", "8-87", "96-175", "96-175"]),
+    ("juwels", [0, 0, 1, 1], ["0-19,40-59"] * 2 + ["20-39,60-79"] * 2),
+    ("pascal", [0, 0], ["0-17,36-53"] * 2),
+    ("g4dn", [0] * 4 + [1] * 4, ["0-23,48-71"] * 4 + ["24-47,72-95"] * 4),
+])
+def test_published_cores(launcher, topologies, machine, nodes, near):
+    found = launcher.map(f"--topology={topologies / MACHINES[machine]}", f"--ranks={GPUS[machine]}")
+    assert [int(gpu["memory_nodes"]) for gpu in found["gpus"]] == nodes
+    assert [rank["memory_node"] for rank in found["ranks"]] == nodes
+    for rank, text in zip(found["ranks"], near or []):
+        assert cpus(rank["cpus"]) <= cpus(text)
+        assert text != near[0] or near.count(text) > 1 or cpus(rank["cpus"]) == cpus(text)
+
+
+def test_gpus_far_from_all_processors_that_are_allowed(launcher, topologies):
+    found = launcher.map(f"--topology={topologies / MACHINES['turin-part']}", "--ranks=4", "--ignore-link")
+    assert [gpu["memory_nodes"] for gpu in found["gpus"]] == ["1", "2", "6", "7"]
+    assert [rank["cpus"] for rank in found["ranks"]] == ["0-3", "4-7", "8-11", "12-15"]
+    assert found["objective"]["off"] == 4
+
+
+def test_cards_without_a_link_are_left_out(launcher, topologies):
+    found = launcher.map(f"--topology={topologies / MACHINES['turin']}", "--ranks=4")
+    assert [nic["name"] for nic in found["nics"]] == ["mlx5_4", "mlx5_5"]
+    assert {"name": "mlx5_0", "reason": "link down"} in found["dropped"]
+    assert {"name": "eno6", "reason": "ethernet beside fabric"} in found["dropped"]
+
+
+# ---- what cannot be read
+
+def test_xml_of_hwloc_3_is_refused(launcher, topologies):
+    path = topologies / "hwloc--16intel64-manyVFs.xml"
+    done = launcher.run("--dry-run", "--ranks=2", f"--topology={path}")
+    assert done.returncode == 125 and done.stdout == ""
+    if "version 3.0" in done.stderr:
+        assert done.stderr == (f"pinstep-launch: error: '{path}' is in version 3.0 of hwloc's XML, and this pinstep "
+                               "was built with hwloc 2 (write it with an hwloc 2)\n")
+
+
+@pytest.mark.parametrize("text", ["", "<topology", "<?xml version='1.0'?><html/>", "<topology version=\"2.0\">",
+                                  "<topology version=\"x\"></topology>", "\0\1\2"])
+def test_a_file_that_is_none_is_refused_in_one_line(launcher, tmp_path, text):
+    path = tmp_path / "broken.xml"
+    path.write_text(text)
+    done = launcher.run("--dry-run", "--ranks=2", f"--topology={path}")
+    assert done.returncode == 125 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and str(path) in done.stderr
+
+
+def test_a_file_cut_anywhere_is_read_or_refused(launcher, topologies, tmp_path):
+    whole = (topologies / MACHINES["pascal"]).read_bytes()
+    path = tmp_path / "cut.xml"
+    for part in range(1, 20):
+        path.write_bytes(whole[:len(whole) * part // 20])
+        done = launcher.run("--dry-run", "--ranks=2", f"--topology={path}")
+        assert done.returncode in (0, 125) and len(done.stderr.splitlines()) <= 1, done
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--ranks=2", "--gpus=9", "turin"], ["--ranks=4", "--gpus-per-rank=2", "turin"],
+])
+def test_gpus_that_are_not_there(launcher, topologies, arguments):
+    *arguments, machine = arguments
+    done = launcher.run("--dry-run", *arguments, f"--topology={topologies / MACHINES[machine]}")
+    assert done.returncode == 125 and "GPU" in done.stderr
+
+
+# ---- this machine
+
+def test_a_map_of_this_node(launcher):
+    found = launcher.map("--ranks=1")
+    assert os.sched_getaffinity(0) <= cpus(found["ranks"][0]["cpus"])
