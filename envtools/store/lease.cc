@@ -45,9 +45,12 @@ std::string start_time(pid_t pid) {
 std::string own_holder() {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
-  const passwd* account = ::getpwuid(::getuid());
+  passwd account{};
+  passwd* found = nullptr;
+  char buffer[4096];
+  const bool known = ::getpwuid_r(::getuid(), &account, buffer, sizeof buffer, &found) == 0 && found != nullptr;
   return std::string(host) + " " + std::to_string(::getpid()) + " " +
-         (account != nullptr ? account->pw_name : std::to_string(::getuid()));
+         (known ? account.pw_name : std::to_string(::getuid()));
 }
 
 // Line 1: the holder for people. Line 2: process tag, start time. Line 3: number of the beat.
