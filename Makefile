@@ -165,8 +165,8 @@ DECISION_SRC = $(filter-out $(SLURM_SRC),$(PLUGIN_SRC))
 UNIT_SRC    = $(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc)
 WORKER_UNIT_SRC = $(wildcard tests/unit/launcher/worker/*/*.cc tests/unit/support/*.cc) tests/unit/deliberate_test.cc
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
-WORKER_FUZZ_SRC = tests/fuzz/idx.cc
-WORKER_DATA_SRC = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc))
+WORKER_FUZZ_SRC = tests/fuzz/idx.cc tests/fuzz/wire.cc
+WORKER_PARSERS  = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc) launcher/worker/store/wire.cc)
 FUZZ_SRC    = $(filter-out $(if $(WITH_WORKER),,$(WORKER_FUZZ_SRC)),$(wildcard tests/fuzz/*.cc))
 PROGRAM_SRC = $(wildcard tests/programs/*.cc tests/programs/*.c)
 PMIX_SRC    = $(wildcard contrib/minicluster/check/pmix_*.c)
@@ -344,7 +344,7 @@ $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
 
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o
-$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_DATA_SRC)) $(BUILD)/link-flags
+$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS)) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,$(fuzz_checks) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) $(ZLIB_LIBS)
 
@@ -355,7 +355,7 @@ OBJECTS = \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
 	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC)) $(call mute_object,$(REDUCER_SRC)) \
-	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_DATA_SRC) $(FUZZ_SRC))
+	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 
 # ---- Tests

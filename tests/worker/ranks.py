@@ -88,6 +88,24 @@ class Ranks:
                 assert time.monotonic() < deadline, "rank 0 does not serve"
                 time.sleep(0.02)
 
+    def wait_until_connecting(self, rank):
+        """Until this rank listens for others: rank 0 knows it by then."""
+        deadline = time.monotonic() + TIMEOUT
+        while not self._listens(self.processes[rank].pid):
+            assert time.monotonic() < deadline, f"rank {rank} does not connect"
+            time.sleep(0.02)
+
+    @staticmethod
+    def _listens(pid):
+        inodes = set()
+        for fd in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                inodes.add(os.readlink(fd))
+            except FileNotFoundError:
+                pass        # it was closed meanwhile
+        rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+        return any(row[3] == "0A" and f"socket:[{row[9]}]" in inodes for row in rows)
+
     def wait(self, besides=()):
         """Waits for all ranks but some; the seconds count from the last signal, or the start."""
         waited = [rank for rank in self.processes if rank not in besides]

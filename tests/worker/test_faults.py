@@ -52,6 +52,15 @@ def test_a_rank_that_never_comes_is_named(start):
     assert "rank 1" in ended.err[0] and "rank 0" not in ended.err[0].split("(")[0]
 
 
+def test_a_rank_that_is_killed_before_all_have_come_is_named_at_once(start):
+    ranks = start(3, *LONG, only=[0, 1])
+    ranks.wait_until_connecting(1)
+    ranks.signal(1, signal.SIGKILL)
+    ended = ranks.wait(besides=[1])
+    assert_named(ended, 1)
+    assert ended.seconds < DEADLINE
+
+
 def test_without_rank_0_the_others_say_where_they_looked(start):
     ended = start(2, *LONG, "--start-timeout=1", only=[1]).wait()
     assert ended.codes == [LOST]
