@@ -155,10 +155,22 @@ tl::unexpected<Error> unknown(Value name) {
               near ? "did you mean '" + std::string(*near) + "'?" : "pinstep-worker --help");
 }
 
-Result<void> read_option(const Option& option, Value value, WorkerOptions& options) {
-  if (option.read(value, options)) return {};
-  return fail(ErrorKind::usage, "'" + std::string(option.name) + "' wants " + std::string(option.wants) +
-                                    ", not '" + printable(value) + "'");
+// The option at this place, and its value, which may be the next word. Returns how many words it took.
+Result<std::size_t> read_option(const std::vector<std::string>& arguments, std::size_t at,
+                                WorkerOptions& options) {
+  const Value word = arguments[at];
+  const auto halves = split_once(word, '=');
+  const Value name = halves ? halves->before : word;
+  const auto option =
+      std::find_if(kOptions.begin(), kOptions.end(), [&](const Option& o) { return o.name == name; });
+  if (option == kOptions.end()) return unknown(name);
+  if (!halves && at + 1 == arguments.size())
+    return fail(ErrorKind::usage, "option '" + std::string(name) + "' needs a value");
+  const Value value = halves ? halves->after : Value(arguments[at + 1]);
+  if (!option->read(value, options))
+    return fail(ErrorKind::usage, "'" + std::string(name) + "' wants " + std::string(option->wants) +
+                                      ", not '" + printable(value) + "'");
+  return halves ? 1 : 2;
 }
 
 }  // namespace
@@ -166,30 +178,26 @@ Result<void> read_option(const Option& option, Value value, WorkerOptions& optio
 Result<WorkerOptions> parse_worker_options(const std::vector<std::string>& arguments) {
   WorkerOptions options;
   bool has_verb = false;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const Value word = arguments[i];
+  for (std::size_t at = 0; at < arguments.size();) {
+    const Value word = arguments[at];
     if (word == "--help" || word == "-h" || word == "--version") {
       options.action = word == "--version" ? WorkerOptions::Action::version : WorkerOptions::Action::help;
       return options;
     }
+    std::size_t taken = 1;
     if (word == "train" && !has_verb) {
       has_verb = true;
     } else if (word == "--json") {
       options.json = true;
-    } else if (!word.starts_with("--")) {
+    } else if (word.starts_with("--")) {
+      const auto read = read_option(arguments, at, options);
+      if (!read) return tl::unexpected(read.error());
+      taken = *read;
+    } else {
       return fail(ErrorKind::usage, "'" + printable(word) + "' is neither a verb nor an option",
                   "the verb is train");
-    } else {
-      const auto halves = split_once(word, '=');
-      const Value name = halves ? halves->before : word;
-      const auto option =
-          std::find_if(kOptions.begin(), kOptions.end(), [&](const Option& o) { return o.name == name; });
-      if (option == kOptions.end()) return unknown(name);
-      if (!halves && i + 1 == arguments.size())
-        return fail(ErrorKind::usage, "option '" + std::string(name) + "' needs a value");
-      const Value value = halves ? halves->after : Value(arguments[++i]);
-      if (auto read = read_option(*option, value, options); !read) return tl::unexpected(read.error());
     }
+    at += taken;
   }
   if (!has_verb) return fail(ErrorKind::usage, "nothing to do", "pinstep-worker train");
   return options;
