@@ -41,7 +41,7 @@ Result<void> write_whole(const std::string& path, std::string_view text) {
   return {};
 }
 
-// "boot=<id> pid=<of the first rank> inputs=<hash>\n"
+// "boot=<id> pid=<of the first rank> inputs=<hash>"
 std::string_view header_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 std::string_view field(std::string_view line, std::string_view name) {
@@ -107,7 +107,7 @@ Result<StepDirectory> StepDirectory::enter(const std::string& top, const std::st
   std::snprintf(hash, sizeof hash, "%08x", fnv1a(inputs));
   const std::string boot = boot_id();
   if (is_first) remove_stale(top, boot);
-  return StepDirectory(path, "boot=" + boot + " pid=" + std::to_string(::getpid()) + " inputs=" + hash + "\n",
+  return StepDirectory(path, "boot=" + boot + " pid=" + std::to_string(::getpid()) + " inputs=" + hash,
                        is_first);
 }
 
@@ -134,7 +134,7 @@ Result<std::vector<std::string>> StepDirectory::reports(std::uint32_t ranks, Clo
 }
 
 Result<void> StepDirectory::publish(std::string_view map) const {
-  return write_whole(path_ + "/map", header_ + std::string(map));
+  return write_whole(path_ + "/map", header_ + "\n" + std::string(map));
 }
 
 std::optional<std::string> StepDirectory::find() const {

@@ -1,0 +1,102 @@
+#include "launcher/mapfile/node_map.h"
+
+#include "tests/unit/support/random.h"
+#include "tests/unit/support/results.h"
+
+namespace pinstep {
+namespace {
+
+using testing_support::FailsWith;
+using testing_support::Holds;
+using testing_support::Random;
+
+NodeMap some_map(Random& random) {
+  const auto number = [&] { return static_cast<std::uint32_t>(random.below(100)); };
+  const auto text = [&] { return random.one_in(4) ? "-" : random.bytes(0, 12); };
+  const auto bits = [&] {
+    Bits bits;
+    for (std::size_t n = random.below(5); n > 0; --n) bits.add(number());
+    return bits;
+  };
+  NodeMap map;
+  for (std::size_t n = random.below(5); n > 0; --n)
+    map.gpus.push_back({{number(), static_cast<std::uint8_t>(number()), 1, 2},
+                        random.one_in(2) ? Vendor::nvidia : Vendor::amd,
+                        number(),
+                        number(),
+                        text(),
+                        bits(),
+                        text(),
+                        static_cast<Level>(random.below(kLevels))});
+  for (std::size_t n = random.below(3); n > 0; --n)
+    map.nics.push_back({text(), static_cast<Network>(random.below(3)), random.one_in(2)});
+  for (std::size_t n = random.below(3); n > 0; --n) map.dropped.push_back({text(), text()});
+  for (std::size_t n = random.below(3); n > 0; --n) map.notes.push_back(text());
+  for (std::size_t n = random.below(4); n > 0; --n) {
+    map.ranks.push_back({{}, bits(), number(), {}});
+    if (random.one_in(2)) map.ranks.back().memory_node = number();
+    if (!map.gpus.empty())
+      map.ranks.back().gpus.push_back(static_cast<std::uint32_t>(random.below(map.gpus.size())));
+  }
+  map.isolated = random.one_in(2);
+  map.bandwidth = number();
+  map.bandwidth_unit = 1 + number();
+  map.level_cost = number();
+  map.off = number();
+  map.cores = number();
+  map.spread = number();
+  map.rail_mismatch = number();
+  map.is_proven = random.one_in(2);
+  return map;
+}
+
+TEST(NodeMap, IsReadAsItWasWritten) {
+  Random random;
+  for (int i = 0; i < 500; ++i) {
+    const NodeMap map = some_map(random);
+    ASSERT_THAT(parse_map(write_map(map)), Holds(map)) << random << write_map(map);
+  }
+}
+
+TEST(NodeMap, CutOrChangedIsReadAsAMapOrRefused) {
+  Random random;
+  for (int i = 0; i < 500; ++i) {
+    std::string text = write_map(some_map(random));
+    ASSERT_FALSE(parse_map(text.substr(0, random.below(text.size())))) << random;
+    text[random.below(text.size())] = static_cast<char>(random.below(256));
+    const auto map = parse_map(text);
+    if (!map) continue;
+    for (const MappedRank& rank : map->ranks)
+      for (const std::uint32_t gpu : rank.gpus) ASSERT_LT(gpu, map->gpus.size()) << random;
+    ASSERT_GT(map->bandwidth_unit, 0) << random;
+  }
+}
+
+TEST(NodeMap, SaysWhatIsWrong) {
+  EXPECT_THAT(parse_map(""), FailsWith(ErrorKind::corrupt, "the map is cut short"));
+  EXPECT_THAT(parse_map("pinstep-map 2\nend\n"), FailsWith(ErrorKind::unsupported, "the map is of version 2"));
+  EXPECT_THAT(parse_map("pinstep-map 1\noff x\nend\n"),
+              FailsWith(ErrorKind::corrupt, "line 2 of the map cannot be read"));
+}
+
+TEST(NodeMap, IsShownAsATable) {
+  NodeMap map;
+  map.gpus = {{{0, 3, 0, 0}, Vendor::nvidia, 0, 0, "", {3}, "mlx5_0", Level::pix},
+              {{0, 0x44, 0, 0}, Vendor::nvidia, 1, 1, "", {1}, "", Level::sys}};
+  map.dropped = {{"eno1", "link down"}};
+  map.notes = {"a note"};
+  map.ranks = {{{0, 1}, {0, 1, 8, 9}, 2, 3}, {{}, {}, 0, {}}};
+  map.bandwidth = 14;
+  map.bandwidth_unit = 5;
+  EXPECT_EQ(show_map(map),
+            "rank  gpu           nic     level  memory  cores  cpus\n"
+            "0     0000:03:00.0  mlx5_0  PIX    3       2      0-1,8-9\n"
+            "      0000:44:00.0  -       -\n"
+            "1     -             -       -      -       -      not bound\n"
+            "not used: eno1 (link down)\n"
+            "note: a note\n"
+            "bandwidth 2.80  levels 0  off 0  cores 0  spread 0  rails 0\n");
+}
+
+}  // namespace
+}  // namespace pinstep
