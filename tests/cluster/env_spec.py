@@ -1,6 +1,7 @@
 """What tests of --env-spec=FILE want in a cluster: the local channel, a solver, and a project with a spec."""
 
 import functools
+import json
 import os
 import subprocess
 
@@ -28,6 +29,18 @@ def configure(cluster, more=""):
     make_channel()
     make_solver()
     cluster.site_file("pinstep.conf", f"channel.localchannel=file://{CHANNEL}\nsolver={SOLVER}\n{more}")
+
+
+def packages(*names):
+    """[(path in the channel, sha256)] of these packages' latest versions."""
+    make_channel()
+    found = {}
+    for subdir in ("linux-64", "noarch"):
+        repodata = json.loads((CHANNEL / subdir / "repodata.json").read_text())
+        for file, record in sorted(repodata["packages.conda"].items()):
+            if record["name"] in names:
+                found[record["name"]] = (f"{subdir}/{file}", record["sha256"])
+    return sorted(found.values())
 
 
 def spec(*packages, name="demo", channel="localchannel", variables=()):

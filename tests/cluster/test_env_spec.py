@@ -236,6 +236,33 @@ def test_twenty_submissions_at_once_solve_and_build_once(cluster):
     assert len(built) == 1 and len(solved) == 1
 
 
+def test_twenty_builders_on_two_nodes_without_flock_build_once_and_download_once(cluster, tmp_path):
+    """Several nodes, one file system, and no flock that anybody could lean on."""
+    project = Project(cluster, "")
+    project.write((env_spec.TOP / "tests/cluster/no_flock.c").read_text(), "no_flock.c")
+    cluster.run("gcc", "-shared", "-fPIC", "-o", f"{project.inside}/no_flock.so", f"{project.inside}/no_flock.c").ok()
+    log = f"{project.inside}/downloads"
+    node = cluster.nodes[0]
+    server = cluster.start(env_spec.TOP / "contrib/localchannel/serve", env_spec.CHANNEL, "--host", "0.0.0.0", "--log", log,
+                           node=node)
+    try:
+        url = f"http://{cluster.addresses[0]}:{server.stdout.readline().strip()}"
+        packages = env_spec.packages("python", "greet", "show-prefix", "prefix-text")
+        project.write("# platform: linux-64\n@EXPLICIT\n"
+                      + "".join(f"{url}/{path}#sha256:{digest}\n" for path, digest in packages), "small.lock")
+        five = "for i in 1 2 3 4 5; do pinstep build --quiet small.lock & done; wait"
+        done = project.run("srun", "-N2", "-n4", f"--export=ALL,LD_PRELOAD={project.inside}/no_flock.so", "sh", "-c",
+                           five).ok()
+    finally:
+        server.terminate()
+        server.communicate()
+    assert len({line.split(":")[0] for line in done.lines}) == 1 and len(done.lines) == 20
+    assert len(project.prefixes()) == 1
+    assert sum(": built, " in line for line in done.lines) == 1
+    sent = [line.split(" ", 2)[2] for line in cluster.path(log).read_text().splitlines()]
+    assert sorted(sent) == sorted(f"/{path}" for path, _ in packages)
+
+
 # ---- what a step costs
 
 def test_a_step_starts_no_process_and_opens_no_connection_to_activate(cluster):
