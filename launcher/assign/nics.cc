@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <compare>
-#include <functional>
 #include <map>
 #include <numeric>
 
@@ -38,7 +37,8 @@ constexpr std::int64_t kRails = 1024;  // more than there are GPUs
 
 // The assignment problem with as many slots as rows: the Hungarian method with potentials, which needs no
 // more of Cost than that it is an ordered group. Returns the slot of each row.
-std::vector<std::size_t> solve(std::size_t size, const std::function<Cost(std::size_t, std::size_t)>& cost) {
+std::vector<std::size_t> solve(const std::vector<std::vector<Cost>>& cost) {
+  const std::size_t size = cost.size();
   const Cost infinite{INT64_MAX / 4, 0, 0};
   std::vector<Cost> row_potential(size + 1), slot_potential(size + 1);
   std::vector<std::size_t> row_of(size + 1, 0), way(size + 1, 0);
@@ -54,7 +54,7 @@ std::vector<std::size_t> solve(std::size_t size, const std::function<Cost(std::s
       std::size_t next = 0;
       for (std::size_t s = 1; s <= size; ++s) {
         if (used[s]) continue;
-        const Cost reduced = cost(at - 1, s - 1) - row_potential[at] - slot_potential[s];
+        const Cost reduced = cost[at - 1][s - 1] - row_potential[at] - slot_potential[s];
         if (reduced < least[s]) least[s] = reduced, way[s] = slot;
         if (least[s] < delta) delta = least[s], next = s;
       }
@@ -87,7 +87,12 @@ class Search {
     Loads loads(cards_, 0);
     visit(0, gpus_, loads);
     std::optional<std::pair<Cost, std::vector<std::size_t>>> best;
+    // The likely ones first: the others are then seen not to be better without being solved.
+    std::stable_sort(best_loads_.begin(), best_loads_.end(), [&](const Loads& a, const Loads& b) {
+      return off_rail_in_any_order(a) < off_rail_in_any_order(b);
+    });
     for (const Loads& candidate : best_loads_) {
+      if (best && off_rail_in_any_order(candidate) > best->first.minor % kRails) continue;
       Loads permuted = candidate;
       place_class(0, permuted, best);
     }
@@ -95,9 +100,12 @@ class Search {
   }
 
  private:
-  std::int64_t value(std::size_t gpu, std::size_t card, std::size_t load) const {
-    return std::min(unit_ / kWeightUnit * kWeight[static_cast<std::size_t>(levels_[gpu][card])],
+  std::int64_t value(Level level, std::size_t load) const {
+    return std::min(unit_ / kWeightUnit * kWeight[static_cast<std::size_t>(level)],
                     unit_ / static_cast<std::int64_t>(load));
+  }
+  std::int64_t value(std::size_t gpu, std::size_t card, std::size_t load) const {
+    return value(levels_[gpu][card], load);
   }
 
   // Cards that are equally far from every GPU are interchangeable until rails and bus order decide.
@@ -113,17 +121,20 @@ class Search {
       for (std::size_t i = 0; i < members.size(); ++i) order_.push_back({members[i], i > 0});
   }
 
-  // rest_[i][r]: what the cards from the i-th on can give to r GPUs at the very most.
+  // What each card can give to so many GPUs at the very most, and how near they can be at best. rest_[i][r]:
+  // what the cards from the i-th on can give to r GPUs.
   void bound_the_rest() {
     most_.assign(cards_, std::vector<std::int64_t>(gpus_ + 1, 0));
-    for (std::size_t card = 0; card < cards_; ++card)
+    nearest_ = most_;
+    for (std::size_t card = 0; card < cards_; ++card) {
+      std::vector<Level> column;
+      for (const auto& row : levels_) column.push_back(row[card]);
+      std::sort(column.begin(), column.end());
       for (std::size_t load = 1; load <= gpus_; ++load) {
-        std::vector<std::int64_t> values;
-        for (std::size_t gpu = 0; gpu < gpus_; ++gpu) values.push_back(value(gpu, card, load));
-        std::sort(values.rbegin(), values.rend());
-        most_[card][load] = std::accumulate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(load),
-                                            std::int64_t{0});
+        for (std::size_t i = 0; i < load; ++i) most_[card][load] += value(column[i], load);
+        nearest_[card][load] = nearest_[card][load - 1] + static_cast<std::int64_t>(column[load - 1]);
       }
+    }
     rest_.assign(cards_ + 1, std::vector<std::int64_t>(gpus_ + 1, INT64_MIN / 2));
     rest_[cards_][0] = 0;
     for (std::size_t i = cards_; i-- > 0;)
@@ -146,7 +157,12 @@ class Search {
   // What each GPU and all cards can give at most when the first `i` cards have these loads.
   bool can_be_best(std::size_t i, std::size_t left, const Loads& loads) const {
     std::int64_t by_cards = rest_[i][left];
-    for (std::size_t j = 0; j < i; ++j) by_cards += most_[order_[j].card][loads[order_[j].card]];
+    std::int64_t levels_of_cards = 0;
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::size_t card = order_[j].card;
+      by_cards += most_[card][loads[card]];
+      levels_of_cards += nearest_[card][loads[card]];
+    }
     std::int64_t by_gpus = 0;
     std::int64_t levels = 0;
     for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
@@ -161,7 +177,7 @@ class Search {
       by_gpus += most;
       levels += nearest;
     }
-    return Cost{total() - std::min(by_cards, by_gpus), levels, 0} <= best_;
+    return Cost{total() - std::min(by_cards, by_gpus), std::max(levels, levels_of_cards), 0} <= best_;
   }
 
   std::int64_t total() const { return unit_ * static_cast<std::int64_t>(gpus_); }
@@ -191,18 +207,20 @@ class Search {
     std::vector<__int128> digit(gpus_, 0);
     for (std::size_t gpu = digits; gpu-- > 0;)
       digit[gpu] = gpu + 1 == digits ? 1 : digit[gpu + 1] * static_cast<__int128>(cards_);
-    const auto cost = [&](std::size_t gpu, std::size_t slot) {
-      const std::size_t card = card_of_slot[slot];
+    const auto cost_of = [&](std::size_t gpu, std::size_t card) {
       Cost cost{unit_ - value(gpu, card, loads[card]), static_cast<std::int64_t>(levels_[gpu][card]), 0};
       if (!to_the_end) return cost;
       cost.minor = cost.minor * kRails + (card == nominal_rail(gpu, gpus_, cards_) ? 0 : 1);
       cost.order = digit[gpu] * static_cast<__int128>(card);
       return cost;
     };
-    std::vector<std::size_t> cards = solve(gpus_, cost);
+    std::vector<std::vector<Cost>> cost(gpus_);
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu)
+      for (const std::size_t card : card_of_slot) cost[gpu].push_back(cost_of(gpu, card));
+    std::vector<std::size_t> cards = solve(cost);
     sum = {};
     for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
-      sum += cost(gpu, cards[gpu]);
+      sum += cost[gpu][cards[gpu]];
       cards[gpu] = card_of_slot[cards[gpu]];
     }
     return cards;
@@ -219,11 +237,43 @@ class Search {
     if (cost == best_) best_loads_.push_back(loads);
   }
 
+  static std::int64_t missing(const Loads& wanted, const Loads& loads) {
+    std::size_t missing = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i] > loads[i]) missing += wanted[i] - loads[i];
+    return static_cast<std::int64_t>(missing);
+  }
+
+  Loads nominal_loads() const {
+    Loads nominal(cards_, 0);
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) ++nominal[nominal_rail(gpu, gpus_, cards_)];
+    return nominal;
+  }
+
+  // So many GPUs at least are not on their rail with these loads.
+  std::int64_t off_rail(const Loads& loads) const { return missing(nominal_loads(), loads); }
+
+  // The same when the loads of equal cards may change places.
+  std::int64_t off_rail_in_any_order(const Loads& loads) const {
+    const Loads nominal = nominal_loads();
+    std::int64_t off = 0;
+    for (const auto& members : classes_) {
+      Loads wanted, has;
+      for (const std::size_t card : members) wanted.push_back(nominal[card]), has.push_back(loads[card]);
+      std::sort(wanted.begin(), wanted.end());
+      std::sort(has.begin(), has.end());
+      off += missing(wanted, has);
+    }
+    return off;
+  }
+
   // Stage two: equal cards differ in rail and bus order, so their loads are tried in every order.
   void place_class(std::size_t index, Loads& loads,
                    std::optional<std::pair<Cost, std::vector<std::size_t>>>& best) {
     if (++steps_ > limit_ && best) return;
     if (index == classes_.size()) {
+      // All these loads have the same levels.
+      if (best && off_rail(loads) > best->first.minor % kRails) return;
       Cost cost;
       auto cards = match(loads, true, cost);
       if (!best || cost < best->first) best = {cost, std::move(cards)};
@@ -268,6 +318,7 @@ class Search {
   std::vector<std::vector<std::size_t>> classes_;
   std::vector<Turn> order_;
   std::vector<std::vector<std::int64_t>> most_;
+  std::vector<std::vector<std::int64_t>> nearest_;
   std::vector<std::vector<std::int64_t>> rest_;
   Cost best_;
   std::vector<Loads> best_loads_;
