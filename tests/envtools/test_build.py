@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -93,7 +94,8 @@ def test_the_text_of_the_lock_is_kept(bob):
 
 def test_one_line_tells_what_was_done(bob):
     done = bob("build", "project/environment.yml")
-    assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") == 1
+    assert done.returncode == 0 and done.stdout.count("\n") == 1
+    assert re.fullmatch(r"pinstep: note: '\S+-lock.yml' was made by another program, [^\n]*\n", done.stderr)
     assert done.stdout.startswith(f"{bob.built['id'][:16]} {bob.built['prefix']}: there already, 5 packages, ")
 
 
