@@ -1,6 +1,9 @@
 # The build of pinstep. A bare `make` configures itself and builds whatever this machine allows.
 #
 # Targets
+#   quickstart   as root: a Slurm cluster on this machine, with a pinned environment and a training job in it;
+#                installs what is missing, below $(QUICKSTART) (build/quickstart) and as packages;
+#                CHANNEL=conda-forge takes packages from there, where it can be reached
 #   all          programs and plugin (the default)
 #   tests        unit tests and test programs as well
 #   check        build and run the tests: minutes; installs what is missing when run by root (DEPS below)
@@ -41,6 +44,8 @@ ifdef SANITIZE
 BUILD = build/asan
 endif
 
+QUICKSTART = $(BUILD)/quickstart
+CHANNEL = localchannel
 MINUTES = 10
 TIER = cluster
 
@@ -51,7 +56,7 @@ plugindir = $(libdir)/pinstep
 all:
 
 # These work on a machine that has nothing yet: they do not configure.
-UNCONFIGURED = check check-full fuzz bench clean distclean configure deps deps-download deps-slurm \
+UNCONFIGURED = quickstart check check-full fuzz bench clean distclean configure deps deps-download deps-slurm \
 	localchannel format help lint
 
 configure: configure.ac
@@ -358,6 +363,14 @@ OBJECTS = \
 	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 
+# ---- The first run
+
+quickstart:
+	$(if $(filter-out 0,$(shell id -u)),$(error only root can start a Slurm cluster: sudo make quickstart))
+	@contrib/packaging/deps ensure cluster
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)contrib/quickstart/quickstart --dir '$(QUICKSTART)' --build '$(BUILD)' --channel '$(CHANNEL)'
+
 # ---- Tests
 
 check bench:     private needed = cluster
@@ -450,5 +463,5 @@ lint:
 	$(Q)$(if $(wildcard man/*.[1-8]),mandoc -T lint -W warning $(wildcard man/*.[1-8]))
 	$(Q)! git grep -nIoE 'https?://[A-Za-z0-9.-]+' | grep -vE '(//|\.)($(URL_HOSTS))$$'
 
-.PHONY: FORCE all tests fuzzers check check-full fuzz bench install uninstall dist clean distclean \
+.PHONY: FORCE all quickstart tests fuzzers check check-full fuzz bench install uninstall dist clean distclean \
 	deps deps-download deps-slurm localchannel format help lint
