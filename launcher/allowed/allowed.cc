@@ -20,6 +20,15 @@ std::optional<Bits> all_masks(std::string_view list) {
 
 std::string text_or_dash(const Bits& bits) { return bits.empty() ? "-" : bits.text(); }
 
+// Nothing where ranks share GPUs, or have different numbers of them.
+std::optional<std::uint32_t> number_of_each(const std::vector<GpuReport>& reports, const Bits& all) {
+  const std::size_t each = reports.front().given->count();
+  for (const GpuReport& report : reports)
+    if (report.given->count() != each) return std::nullopt;
+  if (each == 0 || each * reports.size() != all.count()) return std::nullopt;
+  return static_cast<std::uint32_t>(each);
+}
+
 }  // namespace
 
 StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::uint32_t local_size) {
@@ -86,6 +95,7 @@ StepGpus step_gpus(const std::vector<GpuReport>& reports, std::optional<std::uin
   }
   if (is_given && given.is_within(step.opens)) {
     step.gpus = given;
+    step.each = number_of_each(reports, given);
   } else if (is_given ? given.count() == step.opens.count() : on_node == step.opens.count()) {
     step.gpus = step.opens;
   } else if (on_node) {

@@ -40,10 +40,11 @@ bool is_slurms_choice(const Environment& environment);
 GpuReport gpu_report(const Environment& environment, const Bits& opens);
 
 struct StepGpus {
-  Bits gpus;                  // of the step, by device number; none under isolation
-  std::vector<Bits> of_rank;  // under isolation: what each rank can open
-  Bits opens;                 // what all ranks can open
-  std::string why_none;       // where GPUs are there and none is used
+  Bits gpus;                          // of the step, by device number; none under isolation
+  std::vector<Bits> of_rank;          // under isolation: what each rank can open
+  Bits opens;                         // what all ranks can open
+  std::optional<std::uint32_t> each;  // where Slurm gave each rank its own, so many
+  std::string why_none;               // where GPUs are there and none is used
   bool is_isolated() const { return !of_rank.empty(); }
 };
 

@@ -107,13 +107,14 @@ class Step {
   }
 
  private:
-  // Slurm's cluster, job and step, unique on this node. Names are Slurm's: no '/' in them.
+  // Unique on this node. A job that is requeued has the same steps again.
   std::string name() const {
     const auto value = [&](std::string_view variable, std::string_view fallback) {
       return percent_encode(environment_.get(variable).value_or(fallback), "/.");
     };
+    const std::string restarts = value("SLURM_RESTART_COUNT", "0");
     return value("SLURM_CLUSTER_NAME", "cluster") + "." + facts_.place.id.text() + "." +
-           value("SLURM_HET_GROUP_OFFSET", "0");
+           value("SLURM_HET_GROUP_OFFSET", "0") + (restarts == "0" ? "" : "." + restarts);
   }
 
   std::string inputs() const {
@@ -145,9 +146,8 @@ class Step {
       arguments.push_back("--gpus=" + bits_or_none(gpus.gpus));
       arguments.push_back("--opens=" + bits_or_none(gpus.opens));
     }
-    if (const auto each = environment_.get("SLURM_GPUS_PER_TASK"); each && !options_.gpus_per_rank)
-      if (parse_number<std::uint32_t>(*each).value_or(0) > 0)
-        arguments.push_back("--gpus-per-rank=" + std::string(*each));
+    if (gpus.each && !options_.gpus_per_rank)
+      arguments.push_back("--gpus-per-rank=" + std::to_string(*gpus.each));
     arguments.push_back(cpus_.cpus ? "--cpus=" + cpus_.cpus->text() : "--no-cores");
     auto map = compute(std::move(arguments), environment_);
     if (map && !gpus.why_none.empty()) return with_note(*map, gpus.why_none);

@@ -2,6 +2,7 @@
 //
 //   <top>/<cluster>.<job>.<step>.<het>/rank.<i>   what rank i knows of its GPUs
 //   <top>/<cluster>.<job>.<step>.<het>/map        the map below a header line, or why there is none
+// (".<n>" at the end where the job was requeued n times)
 //
 // <top> is /dev/shm/pinstep-<uid>, else /tmp/pinstep-<uid>. The rank that makes the step's directory makes the
 // map; the others wait for it. Files appear whole, by rename.

@@ -110,7 +110,7 @@ def test_own_gpus_only(plain):
 
 
 def test_two_gpus_for_each_rank_are_neighbours(plain):
-    step = run(plain, ["-n2", "--gpus-per-task=2"], "--gpus-per-rank=2 --print-map --json", srun="--gpus-per-task=2")
+    step = run(plain, ["-n2", "--gpus-per-task=2"], "--print-map --json", srun="--gpus-per-task=2")
     assert step.of("devices") == [[0, 1, 2, 3]] * 2
     shown, = (json.loads(line) for line in step.lines if line.startswith('{"node"'))
     assert [rank["gpus"] for rank in shown["ranks"]] == [[0, 1], [2, 3]]

@@ -97,5 +97,19 @@ TEST(StepGpus, AreFoundFromWhatTheRanksSay) {
   }
 }
 
+TEST(StepGpus, OwnOnesOfEachRankAreCounted) {
+  const Bits all{0, 1, 2, 3};
+  const struct {
+    std::vector<GpuReport> reports;
+    std::optional<std::uint32_t> each;
+  } cases[] = {
+      {{{all, Bits{0, 1}}, {all, Bits{2, 3}}}, 2},
+      {{{all, Bits{0}}, {all, Bits{1}}}, 1},
+      {{{all, Bits{0, 1}}, {all, Bits{0, 1}}}, std::nullopt},
+      {{{all, Bits{0, 1}}, {all, Bits{2}}}, std::nullopt},
+  };
+  for (const auto& [reports, each] : cases) EXPECT_EQ(step_gpus(reports, 4).each, each) << reports[1].text();
+}
+
 }  // namespace
 }  // namespace pinstep

@@ -90,7 +90,7 @@ TEST(AssignNics, LargeMachinesStayWithinTheLimit) {
     std::size_t group;  // GPUs and cards of one memory node
     Level near;
   } cases[] = {{16, 16, 1, Level::pix}, {16, 8, 4, Level::phb},  {8, 10, 4, Level::phb}, {8, 8, 2, Level::pix},
-               {16, 16, 4, Level::phb}, {16, 2, 2, Level::node}, {24, 8, 6, Level::pxb}, {8, 8, 8, Level::phb}};
+               {16, 16, 4, Level::phb}, {16, 2, 2, Level::node}, {24, 4, 6, Level::pxb}, {8, 8, 8, Level::phb}};
   for (const auto& [gpus, cards, group, near] : cases) {
     Levels levels(gpus, std::vector<Level>(cards, Level::sys));
     for (std::size_t g = 0; g < gpus; ++g)
