@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
@@ -82,23 +83,36 @@ Result<void> train(Session& session, CpuDevice& device, const WorkerOptions& opt
   return finish(session, **trainer, options, accuracy, form);
 }
 
-int run(const WorkerOptions& options) {
+[[noreturn]] void run(const WorkerOptions& options) {
   const Form form = options.json ? Form::json : Form::text;
   CpuDevice device;
   SessionSettings settings = options.session;
   settings.node = host_name();
   settings.interface = process_environment().get("GLOO_SOCKET_IFNAME").value_or("");
   Session session(std::move(settings), device);
+  Ending ending{Outcome::done, {}, {}, false};
   const auto done = train(session, device, options, form);
-  if (done) {
+  if (done)
     session.close();
-    return 0;
-  }
-  const Ending ending = session.give_up(done.error());
+  else
+    ending = session.give_up(done.error());
   if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
   if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));
-  // Not through destructors: Gloo's threads may still wait for peers that are gone.
+  // Not through destructors: Gloo's reset the connections, with what is still on its way to others.
   std::_Exit(static_cast<int>(ending.outcome));
+}
+
+// Gloo's own thread throws where a connection breaks in a moment it did not expect.
+[[noreturn]] void end_by_terminate() {
+  std::string words = "an error that nobody expected";
+  try {
+    if (const auto current = std::current_exception()) std::rethrow_exception(current);
+  } catch (const std::exception& exception) {
+    words = exception.what();
+  } catch (...) {
+  }
+  write_message(STDERR_FILENO, "pinstep-worker: error: " + printable(words) + "\n");
+  std::_Exit(static_cast<int>(Outcome::peers_unclear));
 }
 
 int usage_error(const Error& error) {
@@ -122,5 +136,6 @@ int main(int argc, char** argv) {
     std::puts("pinstep-worker " PINSTEP_VERSION);
     return 0;
   }
-  return run(*options);
+  std::set_terminate(end_by_terminate);
+  run(*options);
 }

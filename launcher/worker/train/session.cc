@@ -73,10 +73,11 @@ Result<void> Session::connect() {
   store_ = std::move(*store);
   GlooSettings gloo{place_.rank,         place_.size,          gloo_address(),
                     settings_.interface, settings_.start_time, settings_.deadline};
-  auto transport = connect_gloo(gloo, *store_, device_);
+  auto transport = GlooTransport::create(gloo, device_);
   if (!transport) return tl::unexpected(transport.error());
+  GlooTransport& connecting = **transport;
   transport_ = std::move(*transport);
-  return {};
+  return connecting.connect(*store_);
 }
 
 // The one by which this node reaches rank 0's. On that node itself it may be the loopback's, which is of no use

@@ -46,7 +46,7 @@ class Session {
   // After an error of open() or of anything that uses the transport: gives up, tells the others, and finds out
   // with them who is to blame.
   Ending give_up(const Error& error);
-  // When all is done: waits for the others, rank 0 until all have left.
+  // When all is done: says good-bye; rank 0 waits until all have.
   void close();
 
  private:

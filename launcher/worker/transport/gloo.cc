@@ -7,7 +7,7 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <mutex>
+#include <optional>
 
 namespace pinstep::worker {
 namespace {
@@ -102,52 +102,19 @@ void set_output(Options& options, Array array) {
   }
 }
 
-class GlooTransport final : public Transport {
- public:
-  GlooTransport(std::shared_ptr<gloo::rendezvous::Context> context, Device& device, Milliseconds deadline)
-      : context_(std::move(context)), device_(device), deadline_(deadline) {}
+tl::unexpected<Error> cannot_connect(const GlooSettings& settings, const std::exception& exception) {
+  const std::string from = settings.interface.empty() ? settings.address : settings.interface;
+  return fail(ErrorKind::network,
+              "cannot connect to the other ranks from '" + from + "': " + words_of(exception),
+              "GLOO_SOCKET_IFNAME names the network interface to use");
+}
 
-  std::uint32_t rank() const override { return static_cast<std::uint32_t>(context_->rank); }
-  std::uint32_t size() const override { return static_cast<std::uint32_t>(context_->size); }
-  Result<void> all_reduce(Array data, Reduction reduction, Stream stream) override;
-  Result<void> broadcast(Array data, std::uint32_t root, Stream stream) override;
-  Result<void> all_gather(Array mine, Array all, Stream stream) override;
-  Result<void> send(Array data, std::uint32_t to, Stream stream) override {
-    return exchange({data, to, true}, stream);
-  }
-  Result<void> receive(Array data, std::uint32_t from, Stream stream) override {
-    return exchange({data, from, false}, stream);
-  }
-  Result<void> begin_group() override {
-    is_in_group_ = true;
-    return {};
-  }
-  Result<void> end_group() override;
-  void abort() noexcept override;
-  Result<void> poll() override;
+}  // namespace
 
- private:
-  struct Noted {
-    Array array;
-    std::uint32_t peer;
-    bool is_send;
-  };
+GlooTransport::GlooTransport(const GlooSettings& settings, Device& device)
+    : settings_(settings), device_(device), limit_(settings.deadline) {}
 
-  // Runs an operation of Gloo; its exception, or an abort meanwhile, becomes this transport's error.
-  template <class Operation>
-  Result<void> run(const char* name, std::size_t bytes, Stream stream, Operation operation);
-  Result<void> exchange(Noted noted, Stream stream);
-  void exchange_all(const std::vector<Noted>& noted);
-
-  std::shared_ptr<gloo::rendezvous::Context> context_;
-  Device& device_;
-  const Milliseconds deadline_;
-  std::uint32_t number_ = 0;  // of operations, the same on all ranks
-  bool is_in_group_ = false;
-  std::vector<Noted> noted_;
-  std::mutex mutex_;  // guards error_
-  Result<void> error_;
-};
+GlooTransport::~GlooTransport() = default;
 
 template <class Operation>
 Result<void> GlooTransport::run(const char* name, std::size_t bytes, Stream stream, Operation operation) {
@@ -161,11 +128,11 @@ Result<void> GlooTransport::run(const char* name, std::size_t bytes, Stream stre
   try {
     operation();
   } catch (const std::exception& exception) {
-    const bool is_late = std::chrono::steady_clock::now() - began >= deadline_;
+    const bool is_late = std::chrono::steady_clock::now() - began >= limit_;
     const std::lock_guard lock(mutex_);
     if (error_ && is_late)
-      error_ = fail(ErrorKind::timed_out,
-                    what() + "did not end within " + std::to_string(deadline_.count()) + " ms");
+      error_ =
+          fail(ErrorKind::timed_out, what() + "did not end within " + std::to_string(limit_.count()) + " ms");
     else if (error_)
       error_ = fail(ErrorKind::network, what() + "failed: " + words_of(exception));
   }
@@ -236,13 +203,14 @@ void GlooTransport::exchange_all(const std::vector<Noted>& noted) {
       buffer->recv(static_cast<int>(one.peer), kSlot);
   }
   for (std::size_t i = 0; i < noted.size(); ++i)
-    noted[i].is_send ? buffers[i]->waitSend(deadline_) : buffers[i]->waitRecv(deadline_);
+    noted[i].is_send ? buffers[i]->waitSend(limit_) : buffers[i]->waitRecv(limit_);
 }
 
 void GlooTransport::abort() noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (error_) error_ = fail(ErrorKind::network, "this rank has given up");
+    if (!is_connected_) return;
   }
   try {
     context_->closeConnections();
@@ -256,27 +224,42 @@ Result<void> GlooTransport::poll() {
   return error_;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Transport>> connect_gloo(const GlooSettings& settings, Store& store, Device& device) {
-  GlooStore words(store, settings.connect_time);
+Result<std::unique_ptr<GlooTransport>> GlooTransport::create(const GlooSettings& settings, Device& device) {
+  std::unique_ptr<GlooTransport> transport(new GlooTransport(settings, device));
   try {
     gloo::transport::tcp::attr where;
     where.iface = settings.interface;
     if (settings.interface.empty()) where.hostname = settings.address;
-    auto network = gloo::transport::tcp::CreateDevice(where);
-    auto context = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(settings.rank),
-                                                               static_cast<int>(settings.size));
-    context->setTimeout(settings.deadline);
-    context->connectFullMesh(words, network);
-    return std::make_unique<GlooTransport>(std::move(context), device, settings.deadline);
+    transport->network_ = gloo::transport::tcp::CreateDevice(where);
+    transport->context_ = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(settings.rank),
+                                                                      static_cast<int>(settings.size));
+    transport->context_->setTimeout(settings.deadline);
+    return transport;
   } catch (const std::exception& exception) {
-    if (words.error()) return tl::unexpected(*words.error());
-    const std::string from = settings.interface.empty() ? settings.address : settings.interface;
-    return fail(ErrorKind::network,
-                "cannot connect to the other ranks from '" + from + "': " + words_of(exception),
-                "GLOO_SOCKET_IFNAME names the network interface to use");
+    return cannot_connect(settings, exception);
   }
+}
+
+Result<void> GlooTransport::connect(Store& store) {
+  GlooStore words(store, settings_.connect_time);
+  try {
+    context_->connectFullMesh(words, network_);
+  } catch (const std::exception& exception) {
+    return words.error() ? tl::unexpected(*words.error()) : cannot_connect(settings_, exception);
+  }
+  // Others may still be accepting. When this is done, they are not.
+  set_limit(settings_.connect_time);
+  std::uint8_t nothing = 0;
+  if (auto met = all_reduce({&nothing, 1, Type::u8}, Reduction::sum, Stream{}); !met) return met;
+  set_limit(settings_.deadline);
+  const std::lock_guard lock(mutex_);
+  is_connected_ = true;
+  return {};
+}
+
+void GlooTransport::set_limit(Milliseconds limit) {
+  limit_ = limit;
+  context_->setTimeout(limit);
 }
 
 }  // namespace pinstep::worker

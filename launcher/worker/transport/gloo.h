@@ -7,10 +7,19 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "launcher/worker/store/store.h"
 #include "launcher/worker/transport/transport.h"
+
+namespace gloo::transport {
+class Device;
+}
+namespace gloo::rendezvous {
+class Context;
+}
 
 namespace pinstep::worker {
 
@@ -23,7 +32,62 @@ struct GlooSettings {
   Milliseconds deadline{60'000};  // of each operation
 };
 
-// Errors: as get() of the store; network.
-Result<std::unique_ptr<Transport>> connect_gloo(const GlooSettings& settings, Store& store, Device& device);
+class GlooTransport final : public Transport {
+ public:
+  // Connected to nobody yet. Errors: network (no such address or interface).
+  static Result<std::unique_ptr<GlooTransport>> create(const GlooSettings& settings, Device& device);
+  ~GlooTransport() override;
+
+  // All ranks together; returns when all are connected to all. Keep the transport where this fails, until the
+  // process ends: Gloo resets the connections it closes, and a peer that has not accepted one yet would
+  // die of it. Errors: as get() of the store; network.
+  Result<void> connect(Store& store);
+
+  std::uint32_t rank() const override { return settings_.rank; }
+  std::uint32_t size() const override { return settings_.size; }
+  Result<void> all_reduce(Array data, Reduction reduction, Stream stream) override;
+  Result<void> broadcast(Array data, std::uint32_t root, Stream stream) override;
+  Result<void> all_gather(Array mine, Array all, Stream stream) override;
+  Result<void> send(Array data, std::uint32_t to, Stream stream) override {
+    return exchange({data, to, true}, stream);
+  }
+  Result<void> receive(Array data, std::uint32_t from, Stream stream) override {
+    return exchange({data, from, false}, stream);
+  }
+  Result<void> begin_group() override {
+    is_in_group_ = true;
+    return {};
+  }
+  Result<void> end_group() override;
+  void abort() noexcept override;
+  Result<void> poll() override;
+
+ private:
+  struct Noted {
+    Array array;
+    std::uint32_t peer;
+    bool is_send;
+  };
+
+  GlooTransport(const GlooSettings& settings, Device& device);
+  void set_limit(Milliseconds limit);
+  // Runs an operation of Gloo; its exception, or an abort meanwhile, becomes this transport's error.
+  template <class Operation>
+  Result<void> run(const char* name, std::size_t bytes, Stream stream, Operation operation);
+  Result<void> exchange(Noted noted, Stream stream);
+  void exchange_all(const std::vector<Noted>& noted);
+
+  const GlooSettings settings_;
+  Device& device_;
+  std::shared_ptr<gloo::transport::Device> network_;
+  std::shared_ptr<gloo::rendezvous::Context> context_;
+  Milliseconds limit_;        // of each operation
+  std::uint32_t number_ = 0;  // of operations, the same on all ranks
+  bool is_in_group_ = false;
+  std::vector<Noted> noted_;
+  std::mutex mutex_;  // guards all below
+  bool is_connected_ = false;
+  Result<void> error_;
+};
 
 }  // namespace pinstep::worker

@@ -37,8 +37,10 @@ inline void run_ranks(Kind kind, std::uint32_t size, const RankFunction& functio
         worker::ThreadTransport transport(group, rank, device);
         return function(device, transport);
       }
-      auto transport = worker::connect_gloo({rank, size, "127.0.0.1", "", kDeadline, deadline}, store, device);
+      auto transport =
+          worker::GlooTransport::create({rank, size, "127.0.0.1", "", kDeadline, deadline}, device);
       ASSERT_THAT(transport, Succeeds());
+      ASSERT_THAT((*transport)->connect(store), Succeeds());
       function(device, **transport);
     });
   for (std::thread& thread : threads) thread.join();

@@ -156,19 +156,27 @@ TEST(GlooTransport, ARankThatNeverArrivesIsWaitedForAsLongAsToldOnly) {
   MemoryStore store;
   CpuDevice device;
   const auto transport =
-      connect_gloo({0, 2, "127.0.0.1", "", Milliseconds(200), Milliseconds(200)}, store, device);
-  ASSERT_FALSE(transport);
-  EXPECT_EQ(transport.error().kind, ErrorKind::timed_out);
-  EXPECT_THAT(transport.error().cause, testing::HasSubstr("within 200 ms"));
+      GlooTransport::create({0, 2, "127.0.0.1", "", Milliseconds(200), Milliseconds(200)}, device);
+  ASSERT_THAT(transport, Succeeds());
+  const auto connected = (*transport)->connect(store);
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().kind, ErrorKind::timed_out);
+  EXPECT_THAT(connected.error().cause, testing::HasSubstr("within 200 ms"));
 }
 
 TEST(GlooTransport, AnInterfaceThatIsNotThereIsNamed) {
-  MemoryStore store;
   CpuDevice device;
   const auto transport =
-      connect_gloo({0, 2, "", "nonet0", Milliseconds(200), Milliseconds(200)}, store, device);
+      GlooTransport::create({0, 2, "", "nonet0", Milliseconds(200), Milliseconds(200)}, device);
   ASSERT_FALSE(transport);
   EXPECT_THAT(transport.error().cause, testing::HasSubstr("from 'nonet0'"));
+}
+
+// A connection that was reset before its other end had accepted it once ended that process, from a thread of
+// Gloo's.
+TEST(GlooTransport, GivingUpRightAfterConnectingHarmsNobody) {
+  for (int i = 0; i < 30; ++i)
+    run_ranks(Kind::gloo, 4, [](Device&, Transport& transport) { transport.abort(); });
 }
 
 }  // namespace
