@@ -17,6 +17,15 @@ def read_idx(name):
     return numpy.frombuffer(content, numpy.uint8, offset=4 + 4 * dimensions).reshape(sizes)
 
 
+def write_part(directory, images, test_images):
+    """The first images and labels, as IDX files that are not packed."""
+    for part, count in (("train", images), ("t10k", test_images)):
+        for name in (f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"):
+            array = read_idx(name + ".gz")[:count]
+            head = bytes([0, 0, 8, array.ndim]) + numpy.array(array.shape, ">u4").tobytes()
+            (Path(directory) / name).write_bytes(head + array.tobytes())
+
+
 def weights(directory, rank):
     """[(weight, bias)] of the layers, first to last."""
     own = Path(directory) / f"rank-{rank}"

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-LONG = ["--epochs=1000", "--images=6000", "--test-images=100", "--timeout=3", "--start-timeout=20", "--json"]
+LONG = ["--epochs=1000", "--test-images=100", "--timeout=3", "--start-timeout=20", "--json"]
 DEADLINE = 3
 LOST = 3        # exit code
 

@@ -8,7 +8,7 @@ import pytest
 import check
 from ranks import MUTE
 
-QUICK = ["--images=6000", "--test-images=1000", "--json"]
+QUICK = ["--json"]
 
 
 def test_deliberate_failure_is_seen(train):
@@ -20,7 +20,7 @@ def test_deliberate_failure_is_seen(train):
 def run(train, tmp_path_factory):
     """All of Fashion-MNIST, twice, on two ranks: (what was said, the directory with the weights)."""
     directory = tmp_path_factory.mktemp("run")
-    return train(2, "--epochs=2", "--json", f"--save={directory}").ok(), directory
+    return train(2, f"--data={check.DATA}", "--epochs=2", "--json", f"--save={directory}").ok(), directory
 
 
 def test_it_learns(run):
