@@ -40,10 +40,9 @@ _pinstep() {
 			_pinstep_offer '--platform --profile --virtual-package --output --check --update --offline --json --help'
 		fi ;;
 	*:--store:*) COMPREPLY=($(compgen -d -- "$word")) ;;
-	*:--link-scripts:build) _pinstep_offer 'refuse allow' ;;
 	*:build)
 		if [[ $word == -* ]]; then
-			_pinstep_offer '--store --platform --link-scripts --no-compile --jobs --json --quiet --verbose --help'
+			_pinstep_offer '--store --platform --no-compile --jobs --json --quiet --verbose --help'
 		fi ;;
 	*:run)
 		if [[ $option == run && $word == -* ]]; then

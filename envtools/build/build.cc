@@ -29,7 +29,6 @@ std::string format_build_job(const BuildJob& job) {
   json["platform"] = job.platform;
   json["name"] = job.name;
   json["compile"] = job.options.compile;
-  json["link_scripts"] = job.options.link_scripts;
   json["store"] = job.store;
   json["stores"] = job.stores;
   json["trusted_uids"] = job.trusted_uids;
@@ -50,7 +49,6 @@ Result<BuildJob> parse_build_job(std::string_view text) {
     json.at("platform").get_to(job.platform);
     json.at("name").get_to(job.name);
     json.at("compile").get_to(job.options.compile);
-    json.at("link_scripts").get_to(job.options.link_scripts);
     json.at("store").get_to(job.store);
     json.at("stores").get_to(job.stores);
     json.at("trusted_uids").get_to(job.trusted_uids);

@@ -26,9 +26,7 @@ std::map<std::string, std::string> channel_urls(const Lock& lock, const ChannelC
 
 }  // namespace
 
-BuildOptions build_options(const Settings& settings) {
-  return {settings.compile, settings.link_scripts ? "allow" : "refuse"};
-}
+BuildOptions build_options(const Settings& settings) { return {settings.compile}; }
 
 Result<BuildJob> build_job(const World& world, const Place& place, const ChosenLock& lock,
                            const BuildOptions& options) {

@@ -32,8 +32,7 @@ Result<std::string> id_of(const Place& place, const NamedEnv& env, const LockFil
     if (const auto id = kept_id(env.path, lock_file.text)) return *id;
   const auto lock = parse_lock(lock_file.text, lock_file.path);
   if (!lock) return tl::unexpected(lock.error());
-  return environment_id(*lock, own_platform(),
-                        {place.settings.compile, place.settings.link_scripts ? "allow" : "refuse"});
+  return environment_id(*lock, own_platform(), {place.settings.compile});
 }
 
 }  // namespace

@@ -33,8 +33,6 @@ processes that build one environment at a time do it once.
 
   --store=DIR     build into this store
   --platform=P    of the lock's platforms; this machine's without it
-  --link-scripts=refuse|allow
-                  packages that bring scripts to be run when they are linked
   --no-compile    do not byte-compile python sources
   --jobs=N        threads; without it as many as there are cores
   --json          print an object
@@ -47,12 +45,9 @@ Exit status: 0 built or there already, 1 not built, 2 wrong usage.
 )";
 // clang-format on
 
-Result<BuildOptions> asked_options(const Parsed& parsed, const Settings& settings) {
+BuildOptions asked_options(const Parsed& parsed, const Settings& settings) {
   BuildOptions options = build_options(settings);
   if (parsed.has("no-compile")) options.compile = false;
-  if (const auto scripts = parsed.last("link-scripts")) options.link_scripts = *scripts;
-  if (options.link_scripts != "allow" && options.link_scripts != "refuse")
-    return fail(ErrorKind::usage, "--link-scripts is refuse or allow, not '" + options.link_scripts + "'");
   return options;
 }
 
@@ -69,14 +64,12 @@ Result<BuildJob> make_job(const World& world, const Parsed& parsed, const Place&
   if (env.kind != NamedEnv::Kind::spec && env.kind != NamedEnv::Kind::lock)
     return fail(ErrorKind::invalid, "only an environment file or a lock can be built",
                 "'" + env.path + "' is neither");
-  const auto options = asked_options(parsed, place.settings);
-  if (!options) return tl::unexpected(options.error());
   const auto jobs = job_count(parsed, place.settings);
   if (!jobs) return tl::unexpected(jobs.error());
   Progress progress;
   const auto lock = choose_lock(world, place, env, Beside::always, progress);
   if (!lock) return tl::unexpected(lock.error());
-  auto job = build_job(world, place, *lock, *options);
+  auto job = build_job(world, place, *lock, asked_options(parsed, place.settings));
   if (!job) return job;
   job->jobs = *jobs;
   job->platform = parsed.last("platform").value_or(job->platform);
@@ -123,7 +116,6 @@ void print_json(const BuildResult& result, const BuildJob& job, double seconds) 
 int run_build(const World& world, const Arguments& arguments) {
   const auto parsed = parse(arguments, {{"store", true},
                                         {"platform", true},
-                                        {"link-scripts", true},
                                         {"no-compile", false},
                                         {"jobs", true},
                                         {"json", false},

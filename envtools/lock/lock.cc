@@ -172,7 +172,7 @@ Result<std::string> identity_text(const Lock& lock, std::string_view platform, c
   text += "layout " + std::to_string(kLayoutVersion) + "\n";
   text += "recorder " + std::to_string(kRecorderVersion) + "\n";
   text += std::string("compile ") + (options.compile ? "yes" : "no") + "\n";
-  text += "link-scripts" + word(options.link_scripts) + "\n";
+  text += "link-scripts refuse\n";  // they are not run; in the text so that ids stay if ever they are
   text += "platform" + word(platform) + "\n";
   for (const std::string& line : lines) text += line + "\n";
   return text;

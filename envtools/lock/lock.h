@@ -85,8 +85,7 @@ FileKind file_kind(std::string_view text);
 
 // What besides artifacts and variables decides an environment's content.
 struct BuildOptions {
-  bool compile = true;                  // byte-compile python sources
-  std::string link_scripts = "refuse";  // "refuse" or "allow"
+  bool compile = true;  // byte-compile python sources
 
   bool operator==(const BuildOptions&) const = default;
 };

@@ -43,7 +43,7 @@ struct PackageInfo {
   std::string index_json;          // the text, for the record in conda-meta
   std::vector<PackagePath> paths;  // sorted by path
   std::vector<EntryPoint> entry_points;
-  std::vector<std::string> link_scripts;  // "bin/.x-post-link.sh" that this package would run
+  std::vector<std::string> link_scripts;  // "bin/.x-post-link.sh" that other installers run for this package
   std::int64_t timestamp = 0;  // seconds, of about.json or index.json; for the times of patched files
 };
 

@@ -53,7 +53,7 @@ Result<void> check_link_scripts(const PlanInput& input) {
     for (const std::string& script : source.info.link_scripts)
       list += (list.empty() ? "" : ", ") + ("'" + script + "' of '" + source.info.name + "'");
   if (list.empty()) return {};
-  return fail(ErrorKind::refused, "packages want to run scripts when they are linked: " + list,
+  return fail(ErrorKind::refused, "pinstep does not run link scripts, and packages have some: " + list,
               "look for a build of the package without scripts, or leave it out");
 }
 

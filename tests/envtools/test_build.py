@@ -213,7 +213,7 @@ def test_packages_with_link_scripts_are_refused(alice, testdata):
     assert leftovers(alice.home / "s") == []
 
 
-@pytest.mark.parametrize("arguments", [["--jobs=0"], ["--jobs=x"], ["--link-scripts=odd"], ["a", "b"], ["--bogus"]])
+@pytest.mark.parametrize("arguments", [["--jobs=0"], ["--jobs=x"], ["--link-scripts=refuse"], ["a", "b"], ["--bogus"]])
 def test_wrong_usage(bob, arguments):
     done = bob("build", *arguments, *([] if arguments == ["a", "b"] else ["project/environment.yml"]))
     assert done.returncode == 2 and done.stdout == ""

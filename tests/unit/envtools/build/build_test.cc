@@ -11,7 +11,7 @@ TEST(BuildJob, ReadsAsWritten) {
   job.lock_path = "/x/environment-lock.yml";
   job.platform = "linux-64";
   job.name = "train";
-  job.options = {false, "allow"};
+  job.options = {false};
   job.store = "/store";
   job.stores = {"/site", "/more"};
   job.trusted_uids = {0, 4711};

@@ -112,7 +112,6 @@ TEST(Assign, TakesTheValuesOfEachKey) {
       {"build", "job", with([](Settings& s) { s.build = Settings::Build::job; })},
       {"build", "never", with([](Settings& s) { s.build = Settings::Build::never; })},
       {"profile", "~/gpu.txt", with([](Settings& s) { s.profile = "~/gpu.txt"; })},
-      {"link_scripts", "allow", with([](Settings& s) { s.link_scripts = true; })},
       {"compile", "no", with([](Settings& s) { s.compile = false; })},
       {"jobs", "1024", with([](Settings& s) { s.jobs = 1024; })},
       {"trusted_uids", "", {}},  // back to what is built in
@@ -159,7 +158,6 @@ TEST(Assign, RefusesOtherValuesAndSaysWhichThereAre) {
       {"lock", {"", "locked"}, "it takes auto, frozen or update"},
       {"build", {"", "auto"}, "it takes submit, job or never"},
       {"profile", {"gpu"}, "it takes an absolute path, which may begin with ~ or a variable"},
-      {"link_scripts", {"", "yes"}, "it takes refuse or allow"},
       {"compile", {"", "1"}, "it takes yes or no"},
       {"jobs", {"", "-1", "1025"}, "it takes 0 to 1024"},
   };

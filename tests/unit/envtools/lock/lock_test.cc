@@ -568,7 +568,6 @@ TEST(EnvironmentId, DependsOnWhatDecidesTheContent) {
   EXPECT_TRUE(differs([](Lock& lock, BuildOptions&) { lock.variables["A"] = "no"; }));
   EXPECT_TRUE(differs([](Lock& lock, BuildOptions&) { lock.variables["C"] = ""; }));
   EXPECT_TRUE(differs([](Lock&, BuildOptions& options) { options.compile = false; }));
-  EXPECT_TRUE(differs([](Lock&, BuildOptions& options) { options.link_scripts = "allow"; }));
 }
 
 TEST(EnvironmentId, NeedsASha256OfEveryArtifact) {

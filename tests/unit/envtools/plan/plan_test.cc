@@ -308,11 +308,12 @@ TEST(MakePlan, RefusesLinkScriptsAndNamesThem) {
   CondaSource a = package("a", {"bin/.a-post-link.sh"}), b = package("b", {});
   a.info.link_scripts = {"bin/.a-post-link.sh"};
   b.info.link_scripts = {"bin/.b-pre-link.sh"};
-  EXPECT_THAT(plan_of({a, b}),
-              FailsWith(ErrorKind::refused,
-                        "packages want to run scripts when they are linked: 'bin/.a-post-link.sh' of 'a', "
-                        "'bin/.b-pre-link.sh' of 'b'",
-                        "look for a build of the package without scripts, or leave it out"));
+  EXPECT_THAT(
+      plan_of({a, b}),
+      FailsWith(ErrorKind::refused,
+                "pinstep does not run link scripts, and packages have some: 'bin/.a-post-link.sh' of 'a', "
+                "'bin/.b-pre-link.sh' of 'b'",
+                "look for a build of the package without scripts, or leave it out"));
 }
 
 TEST(MakePlan, RefusesAPrefixThatDoesNotFitIntoABinary) {
