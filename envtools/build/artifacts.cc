@@ -82,12 +82,18 @@ Result<std::vector<Artifact>> artifacts(const std::vector<LockedPackage>& packag
   return all;
 }
 
+Cached cached_of(const Artifact& artifact) {
+  if (exists(artifact.directory)) return Cached::directory;
+  return exists(artifact.archive) ? Cached::archive : Cached::nothing;
+}
+
 Needs needs_of(const std::vector<Artifact>& artifacts) {
   Needs needs;
   for (const Artifact& artifact : artifacts) {
-    if (exists(artifact.directory)) continue;
+    const Cached cached = cached_of(artifact);
+    if (cached == Cached::directory) continue;
     needs.unpack_bytes += kUnpackedAtLeast * artifact.package.size;
-    if (exists(artifact.archive)) continue;
+    if (cached == Cached::archive) continue;
     ++needs.archives;
     needs.fetch_bytes += artifact.package.size;
   }

@@ -27,6 +27,10 @@ Result<std::vector<Artifact>> artifacts(const std::vector<LockedPackage>& packag
                                         const std::map<std::string, std::string>& channel_urls,
                                         const Store& store);
 
+// What the cache has of an artifact.
+enum class Cached { nothing, archive, directory };
+Cached cached_of(const Artifact& artifact);
+
 // What a build needs at least, by what the lock says of sizes: downloads, and about twice that for what is in
 // them. A prefix that is linked to the cache takes little more.
 struct Needs {

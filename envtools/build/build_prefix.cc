@@ -7,6 +7,8 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <mutex>
+#include <numeric>
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
@@ -17,6 +19,7 @@
 #include "envtools/execute/execute.h"
 #include "envtools/fetch/fetch.h"
 #include "envtools/hash/hash.h"
+#include "envtools/package/cache.h"
 #include "envtools/pin/pin.h"
 #include "envtools/record/recorder.h"
 #include "envtools/store/lease.h"
@@ -95,7 +98,12 @@ Result<void> unpack(const Artifact& artifact, const Store& store, Unpacked& unpa
   return {};
 }
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+Result<void> remove_from_cache(const Artifact& artifact, Cached what) {
+  if (what == Cached::directory) return remove_cached(artifact.directory);
+  if (::unlink(artifact.archive.c_str()) != 0 && errno != ENOENT)
+    return fail_errno(errno, "remove", artifact.archive);
+  return {};
+}
 
 std::string counted(std::size_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
@@ -141,40 +149,71 @@ class Builder {
     result_.notes.insert(result_.notes.end(), notes.begin(), notes.end());
   }
 
-  // Each archive is unpacked as soon as it has arrived, while others are on their way.
+  // Nothing in the cache was written out to the disk before it got its name, so a power failure can leave it
+  // damaged. Then it is made again: from its archive, and if that is no better from the channel.
   Result<Sources> fetch_and_unpack(const std::vector<Artifact>& artifacts) {
-    const Needs needs = needs_of(artifacts);
-    if (auto space = check_space(store_.directory(), needs.fetch_bytes + needs.unpack_bytes, 0); !space)
-      return tl::unexpected(space.error());
     std::vector<Unpacked> unpacked(artifacts.size());
-    Pool pool(threads_);
-    const auto begin = [&](std::size_t index) {
-      pool.add([&, index] { return unpack(artifacts[index], store_, unpacked[index]); });
-    };
-    progress_.stage("fetch");
-    FetchJob job;
-    std::vector<std::size_t> fetched;  // file of the job → artifact
-    for (std::size_t i = 0; i < artifacts.size(); ++i) {
-      if (exists(artifacts[i].directory) || exists(artifacts[i].archive)) {
-        begin(i);
-        continue;
-      }
-      const LockedPackage& package = artifacts[i].package;
-      job.files.push_back(
-          {{artifacts[i].url}, package.sha256, package.md5, package.size, artifacts[i].archive});
-      fetched.push_back(i);
+    std::vector<std::size_t> wanted(artifacts.size());
+    std::iota(wanted.begin(), wanted.end(), std::size_t{0});
+    while (!wanted.empty()) {
+      auto damaged = unpack_all(artifacts, wanted, unpacked);
+      if (!damaged) return tl::unexpected(damaged.error());
+      wanted = std::move(*damaged);
+      for (const std::size_t index : wanted)
+        progress_.say("note: the cache had '" + artifacts[index].package.name +
+                      "' damaged, so it is made again");
     }
-    if (const auto done = run_fetch(job, needs, [&](std::size_t file) { begin(fetched[file]); }); !done)
-      return tl::unexpected(done.error());
-    progress_.stage("extract");
-    progress_.now("extracting " + counted(artifacts.size(), "package"));
-    if (const auto done = pool.finish(); !done) return tl::unexpected(done.error());
     Sources sources;
     for (Unpacked& one : unpacked) {
       if (one.conda) sources.conda.push_back(std::move(*one.conda));
       if (one.wheel) sources.wheels.push_back(std::move(*one.wheel));
     }
     return sources;
+  }
+
+  // Each archive is unpacked as soon as it has arrived, while others are on their way. The result: those that
+  // were damaged in the cache and are out of it now. What was fetched in this call and is damaged is an error.
+  Result<std::vector<std::size_t>> unpack_all(const std::vector<Artifact>& artifacts,
+                                              const std::vector<std::size_t>& wanted,
+                                              std::vector<Unpacked>& unpacked) {
+    const Needs needs = needs_of(artifacts);
+    if (auto space = check_space(store_.directory(), needs.fetch_bytes + needs.unpack_bytes, 0); !space)
+      return tl::unexpected(space.error());
+    std::mutex mutex;
+    std::vector<std::size_t> damaged;  // guarded by mutex
+    Pool pool(threads_);
+    const auto begin = [&](std::size_t index, Cached from) {
+      pool.add([&, index, from]() -> Result<void> {
+        const auto done = unpack(artifacts[index], store_, unpacked[index]);
+        // Not found: another process has just removed it for the same reason.
+        const bool is_damaged =
+            !done && (done.error().kind == ErrorKind::corrupt || done.error().kind == ErrorKind::not_found);
+        if (!is_damaged || from == Cached::nothing) return done;
+        if (auto removed = remove_from_cache(artifacts[index], from); !removed) return removed;
+        const std::lock_guard guard(mutex);
+        damaged.push_back(index);
+        return {};
+      });
+    };
+    progress_.stage("fetch");
+    FetchJob job;
+    std::vector<std::size_t> fetched;  // file of the job → artifact
+    for (const std::size_t index : wanted) {
+      const Artifact& artifact = artifacts[index];
+      if (const Cached from = cached_of(artifact); from != Cached::nothing) {
+        begin(index, from);
+        continue;
+      }
+      const LockedPackage& package = artifact.package;
+      job.files.push_back({{artifact.url}, package.sha256, package.md5, package.size, artifact.archive});
+      fetched.push_back(index);
+    }
+    const auto done = run_fetch(job, needs, [&](std::size_t file) { begin(fetched[file], Cached::nothing); });
+    if (!done) return tl::unexpected(done.error());
+    progress_.stage("extract");
+    progress_.now("extracting " + counted(wanted.size(), "package"));
+    if (const auto finished = pool.finish(); !finished) return tl::unexpected(finished.error());
+    return damaged;
   }
 
   template <class OnDone>

@@ -23,7 +23,7 @@ Result<UniqueFd> open_source(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid() && errno == ENOENT)
     return fail(ErrorKind::corrupt, "'" + path + "' is missing in the cache",
-                "remove its package from the cache and try again");
+                "build again: the package is then unpacked anew");
   if (!fd.valid()) return fail_errno(errno, "open", path);
   return fd;
 }

@@ -135,6 +135,15 @@ Result<std::string> cached(const std::string& cache, const std::string& name, co
   return home;
 }
 
+Result<void> remove_cached(const std::string& directory) {
+  auto made = make_aside(directory.substr(0, directory.rfind('/')));
+  if (!made) return tl::unexpected(made.error());
+  const Aside aside(std::move(*made));
+  if (::rename(directory.c_str(), aside.path().c_str()) != 0 && errno != ENOENT)
+    return fail_errno(errno, "remove", directory);
+  return {};
+}
+
 Result<std::string> extract_into_cache(const std::string& archive, const std::string& cache,
                                        const std::string& stem, const std::string& sha256) {
   return cached(cache, stem, sha256, [&](const std::string& directory) -> Result<void> {

@@ -13,4 +13,7 @@ namespace pinstep {
 Result<std::string> cached(const std::string& cache, const std::string& name, const std::string& sha256,
                            const std::function<Result<void>(const std::string& directory)>& fill);
 
+// Takes a damaged directory out of its cache, for others at once. None there is no error. Errors: os.
+Result<void> remove_cached(const std::string& directory);
+
 }  // namespace pinstep

@@ -104,6 +104,40 @@ def test_options_that_decide_the_content_decide_the_id(alice):
     assert alice.build("--store=s", lock)["id"] != alice.build("--store=s", "--no-compile", lock)["id"]
 
 
+@pytest.mark.parametrize("package, archive, fetched", [
+    ("cut", "whole", 0), ("cut", "cut", 1), ("cut", "gone", 1), ("gone", "cut", 1), ("gone", "empty", 1)])
+def test_what_a_power_failure_left_damaged_in_the_cache_is_made_again(alice, package, archive, fetched):
+    demo = chosen(made(), ["activation-demo"])
+    first = alice.write("first.lock", explicit(made().as_uri(), demo))
+    second = alice.write("second.lock", explicit(made().as_uri(), demo + chosen(made(), ["show-prefix"])))
+    whole = alice.build("--store=whole", second)
+    alice.build("--store=s", first)
+    [directory] = (alice.home / "s/c/pkgs").glob("activation-demo-*")
+    [packed] = (alice.home / "s/c/archives").glob("*-activation-demo-*")
+    if package == "gone":
+        shutil.rmtree(directory)
+    for path in [path for path in directory.rglob("*") if path.is_file()] if package == "cut" else []:
+        os.truncate(path, path.stat().st_size // 2)
+    if archive == "gone":
+        packed.unlink()
+    elif archive != "whole":
+        os.truncate(packed, packed.stat().st_size // 2 if archive == "cut" else 0)
+    again = alice.build("--store=s", second)
+    others = 1      # show-prefix
+    assert (again["tree_hash"], again["fetched"]) == (whole["tree_hash"], fetched + others)
+
+
+def test_one_cut_file_in_the_cache_is_enough_to_unpack_its_package_anew(alice):
+    demo = chosen(made(), ["activation-demo"])
+    locks = [alice.write(f"{extra}.lock", explicit(made().as_uri(), demo + chosen(made(), [extra])))
+             for extra in ("show-prefix", "prefix-text")]
+    whole = alice.build("--store=whole", locks[1])
+    alice.build("--store=s", locks[0])
+    [script] = (alice.home / "s/c/pkgs").glob("activation-demo-*/etc/conda/activate.d/*.sh")
+    os.truncate(script, script.stat().st_size - 1)
+    assert alice.build("--store=s", locks[1])["tree_hash"] == whole["tree_hash"]
+
+
 @pytest.mark.skips("no root")
 def test_root_does_not_build(alice):
     lock = alice.write("small.lock", explicit(made().as_uri(), chosen(made(), ["show-prefix"])))

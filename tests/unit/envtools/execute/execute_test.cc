@@ -136,7 +136,7 @@ TEST_F(Execute, SaysWhatIsMissingInTheCache) {
   std::filesystem::remove(add("gone", "x").source);
   const auto executed = execute_plan(plan_, stage_, 3);
   EXPECT_THAT(executed, FailsWith(ErrorKind::corrupt, "'" + cache_ + "/gone' is missing in the cache",
-                                  "remove its package from the cache and try again"));
+                                  "build again: the package is then unpacked anew"));
 }
 
 TEST_F(Execute, NeverWritesThroughWhatIsInTheStageAlready) {
