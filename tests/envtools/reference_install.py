@@ -5,6 +5,7 @@ Run by the solver's python; the reference that pinstep's prefixes are compared w
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -22,3 +23,5 @@ async def main(prefix, cache, channels, names):
 
 
 asyncio.run(main(sys.argv[1], sys.argv[2], *json.load(sys.stdin)))
+# Without taking the interpreter down: its threads may still be at work then, and have crashed in it.
+os._exit(0)
