@@ -123,6 +123,7 @@ LIB_DIRS = \
 ENV_DIRS = \
 	envtools/build \
 	envtools/channel \
+	envtools/doctor \
 	envtools/execute \
 	envtools/fetch \
 	envtools/hash \

@@ -27,7 +27,7 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock build run list show sbatch salloc srun activate resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock build run list show sbatch salloc srun activate doctor resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
 	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
@@ -59,6 +59,8 @@ _pinstep() {
 	*:salloc) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
 	*:srun) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
 	*:activate) _pinstep_offer '--json --help' ;;
+	*:--plugstack:doctor) ;;
+	*:doctor) _pinstep_offer '--nodes --json --probe --plugstack --help' ;;
 	*:resolve)
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--export --json --lock --build --shape --gpu-share --site --help'

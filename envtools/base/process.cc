@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "envtools/base/fd.h"
@@ -46,6 +48,9 @@ Result<std::string> find_program(const Command& command) {
   return fail(ErrorKind::not_found, "'" + name + "' is not on PATH");
 }
 
+// What a program that is told to end may take for it.
+constexpr std::chrono::seconds kGrace{2};
+
 // SIGCHLD at its default as long as this lives.
 class ChildSignal {
  public:
@@ -65,10 +70,28 @@ class ChildSignal {
   struct sigaction before_ {};
 };
 
-Result<std::string> read_all(int fd, std::size_t limit) {
+using TimeLimit = std::optional<std::chrono::milliseconds>;
+
+// Waits until there is something to read. Errors: timed_out.
+Result<void> wait_for_output(int fd, std::chrono::steady_clock::time_point end) {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd watched{fd, POLLIN, 0};
+    const int ready = ::poll(&watched, 1, static_cast<int>(std::clamp<long>(left, 0, INT_MAX)));
+    if (ready > 0) return {};
+    if (ready == 0) return fail(ErrorKind::timed_out, "the program did not end in its time");
+    if (errno != EINTR) return fail_errno(errno, "wait for", "the program's output");
+  }
+}
+
+Result<std::string> read_all(int fd, std::size_t limit, TimeLimit time_limit) {
+  const auto began = std::chrono::steady_clock::now();
   std::string text;
   char buffer[4096];
   for (;;) {
+    if (time_limit)
+      if (auto ready = wait_for_output(fd, began + *time_limit); !ready) return tl::unexpected(ready.error());
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno(errno, "read from", "the program's output");
@@ -173,7 +196,11 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   if (error != 0) return fail_errno(error, "run", *program);
   writer.reset();
 
-  Result<std::string> output = read_all(reader.get(), output_limit);
+  Result<std::string> output = read_all(reader.get(), output_limit, command.time_limit);
+  if (!output && output.error().kind == ErrorKind::timed_out) {
+    ::kill(child, SIGTERM);
+    (void)read_all(reader.get(), output_limit, kGrace);
+  }
   if (!output) ::kill(child, SIGKILL);
   int status = 0;
   pid_t waited = 0;

@@ -1,6 +1,7 @@
 // Running another program. A program to run is data; nothing goes through a shell.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Command {
   Environment environment;
   std::optional<std::string> input = {};  // run(): its standard input; nothing: ours
   bool collect_errors = false;            // run(): standard error into the result; else it is ours
+  std::optional<std::chrono::milliseconds> time_limit = {};  // run(): then SIGTERM, SIGKILL 2 s later
 };
 
 struct CommandResult {
@@ -38,7 +40,7 @@ struct CommandResult {
 
 // Runs the program, collects its standard output and waits for its end; signals are at their defaults. Errors:
 // not_found or refused (cannot be started), corrupt (more output than the limit; the program is then killed),
-// os.
+// timed_out (likewise), os.
 Result<CommandResult> run(const Command& command, std::size_t output_limit);
 
 // Replaces this process by the program; returns only on failure. The exit code belonging to the error

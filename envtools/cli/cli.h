@@ -33,6 +33,7 @@ struct Verb {
 
 extern const Verb kActivate;
 extern const Verb kBuild;
+extern const Verb kDoctor;
 extern const Verb kList;
 extern const Verb kLock;
 extern const Verb kResolve;

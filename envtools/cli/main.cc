@@ -12,8 +12,8 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 11> kVerbs{&kSetup,  &kLock,   &kBuild, &kRun,      &kList,   &kShow,
-                                             &kSbatch, &kSalloc, &kSrun,  &kActivate, &kResolve};
+constexpr std::array<const Verb*, 12> kVerbs{&kSetup,  &kLock,   &kBuild, &kRun,      &kList,   &kShow,
+                                             &kSbatch, &kSalloc, &kSrun,  &kActivate, &kDoctor, &kResolve};
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb* verb : kVerbs)

@@ -238,6 +238,21 @@ TEST(Run, CollectsWhatAProgramComplainsOf) {
   EXPECT_EQ(run({{"/bin/sh", "-c", "echo 12345 >&2"}, {}, "", true}, 3)->errors, "123");
 }
 
+TEST(Run, EndsAProgramThatTakesTooLong) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto run_for = [](const char* script, int limit) {
+    return run({{"/bin/sh", "-c", script}, {}, "", false, std::chrono::milliseconds(limit)}, 100);
+  };
+  for (const char* script : {"exec sleep 60", "echo begun; exec sleep 60"}) {
+    const auto result = run_for(script, 50);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().kind, ErrorKind::timed_out) << script;
+  }
+  EXPECT_EQ(run_for("trap '' TERM; exec sleep 60", 50).error().kind, ErrorKind::timed_out);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+  EXPECT_EQ(run_for("sleep 0.1; echo done", 20000)->output, "done\n");
+}
+
 TEST(ProcessEnvironment, IsReadAndReplacedAsAWhole) {
   const ChildEnd end = in_child([] {
     ::clearenv();
