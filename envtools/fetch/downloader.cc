@@ -108,7 +108,9 @@ class Download {
       return {Verdict::Next::start_over, {}, false, *end.own};  // too long: the part was of something else
     } else if (end.own) {
       own_ = end.own;
-      if (end.own->kind == ErrorKind::corrupt)
+      // What comes without an end, or is too much for the disk, is not kept there: who knows whether it can be
+      // the file.
+      if (end.own->kind == ErrorKind::corrupt || (end.own->kind == ErrorKind::no_space && file_.size == 0))
         if (const auto emptied = part.restart(); !emptied) own_ = emptied.error();
     }
     Verdict verdict = judge(end.server, shown);

@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <vector>
@@ -15,6 +17,8 @@ namespace {
 constexpr std::string_view kPart = ".part";
 constexpr std::string_view kAnotherFile =
     "the server or a proxy on the way gives another file than the lock names";
+constexpr std::uint64_t kReserve = 64 << 20;   // bytes of a disk that are left to others
+constexpr std::uint64_t kSpaceStep = 4 << 20;  // bytes for which space is looked for at once
 constexpr std::time_t kLeftAlone = 24 * 3600;  // seconds without a byte after which nobody is at it
 
 tl::unexpected<Error> wrong_digest(const FetchFile& file, const char* name, const std::string& is,
@@ -59,12 +63,39 @@ PartFile::~PartFile() {
   if (size_ == 0 || ::rename(own_.c_str(), left.c_str()) != 0) ::unlink(own_.c_str());
 }
 
+Result<void> PartFile::check_space(std::uint64_t bytes) const {
+  struct statvfs disk {};
+  if (::fstatvfs(fd_.get(), &disk) != 0 || disk.f_blocks == 0) return {};  // write(2) will say it
+  const std::uint64_t reserve = std::min(kReserve, disk.f_blocks * disk.f_frsize / 16);
+  const std::uint64_t free = disk.f_bavail * disk.f_frsize;
+  if (bytes + reserve <= free) return {};
+  return fail(ErrorKind::no_space,
+              "'" + file_->path + "' needs " + std::to_string(bytes >> 20) + " MiB more, and its disk has " +
+                  std::to_string(free >> 20) + " MiB of which " + std::to_string(reserve >> 20) + " stay free",
+              "free some, or name a store on another disk: store=DIR");
+}
+
+Result<void> PartFile::expect(std::uint64_t rest) const {
+  if (rest > kArtifactLimit - std::min(size_, kArtifactLimit))
+    return fail(ErrorKind::corrupt,
+                "'" + file_->path + "' would have more than the " + std::to_string(kArtifactLimit >> 30) +
+                    " GiB that an artifact can have",
+                std::string(kAnotherFile));
+  return check_space(rest);
+}
+
 Result<void> PartFile::append(std::string_view bytes) {
   if (file_->size != 0 && size_ + bytes.size() > file_->size)
     return fail(
         ErrorKind::corrupt,
         "'" + file_->path + "' is longer than the " + std::to_string(file_->size) + " bytes it should have",
         std::string(kAnotherFile));
+  if (size_ + bytes.size() > space_known_to_) {
+    const std::uint64_t step = std::max<std::uint64_t>(bytes.size(), kSpaceStep);
+    const std::uint64_t wanted = file_->size != 0 ? std::min(step, file_->size - size_) : step;
+    if (auto fits = expect(wanted); !fits) return fits;
+    space_known_to_ = size_ + wanted;
+  }
   sha256_.update(bytes);
   if (md5_) md5_->update(bytes);
   size_ += bytes.size();
@@ -80,7 +111,7 @@ Result<void> PartFile::append(std::string_view bytes) {
 Result<void> PartFile::restart() {
   if (::ftruncate(fd_.get(), 0) != 0 || ::lseek(fd_.get(), 0, SEEK_SET) != 0)
     return fail_errno(errno, "empty", own_);
-  size_ = 0;
+  size_ = space_known_to_ = 0;
   sha256_ = Hasher();
   if (md5_) md5_.emplace(Digest::md5);
   return {};

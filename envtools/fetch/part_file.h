@@ -12,6 +12,8 @@
 
 namespace pinstep {
 
+inline constexpr std::uint64_t kArtifactLimit = std::uint64_t{16} << 30;  // bytes; far above any that is known
+
 class PartFile {
  public:
   // Takes over what an earlier try left as `path`.part, by rename: only one process gets it. Its bytes are
@@ -22,7 +24,9 @@ class PartFile {
   ~PartFile();
 
   std::uint64_t size() const { return size_; }
-  // Errors: corrupt (longer than the job says), no_space, os.
+  // `rest` more bytes are said to come. Errors: corrupt (more than any artifact has), no_space.
+  Result<void> expect(std::uint64_t rest) const;
+  // Errors: corrupt (longer than the job says or than any artifact is), no_space, os.
   Result<void> append(std::string_view bytes);
   Result<void> restart();
   // Compares the digest and shows the file under its name, read-only. Gives the sha256. After a failure
@@ -32,11 +36,13 @@ class PartFile {
  private:
   PartFile(const FetchFile& file, std::string own) : file_(&file), own_(std::move(own)) {}
   Result<void> take_in();
+  Result<void> check_space(std::uint64_t bytes) const;
 
   const FetchFile* file_;
   std::string own_;  // the name while this process is at it; empty after publish()
   UniqueFd fd_;
   std::uint64_t size_ = 0;
+  std::uint64_t space_known_to_ = 0;  // bytes of the file up to which there is space
   Hasher sha256_;
   std::optional<Hasher> md5_;
 };

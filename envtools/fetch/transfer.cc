@@ -5,17 +5,29 @@
 #include <new>
 #include <utility>
 
+#include "envtools/base/text.h"
 #include "pinstep_config.h"
 
 namespace pinstep {
 namespace {
 
 struct Receiver {
+  CURL* handle;
   PartFile& part;
   const std::function<bool()>& go_on;
   std::optional<Error> own;
   bool stopped = false;
+  bool begun = false;
 };
+
+// What the server says will come is looked at before the first of it is written.
+Result<void> take(Receiver& receiver, std::string_view bytes) {
+  curl_off_t length = -1;
+  curl_easy_getinfo(receiver.handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+  if (!std::exchange(receiver.begun, true) && length > 0)
+    if (auto fits = receiver.part.expect(static_cast<std::uint64_t>(length)); !fits) return fits;
+  return receiver.part.append(bytes);
+}
 
 std::size_t receive(char* bytes, std::size_t, std::size_t size, void* data) {
   auto& receiver = *static_cast<Receiver*>(data);
@@ -23,7 +35,7 @@ std::size_t receive(char* bytes, std::size_t, std::size_t size, void* data) {
     receiver.stopped = true;
     return 0;
   }
-  if (const auto put = receiver.part.append({bytes, size}); !put) {
+  if (const auto put = take(receiver, {bytes, size}); !put) {
     receiver.own = put.error();
     return 0;
   }
@@ -34,6 +46,17 @@ int ask(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   auto& receiver = *static_cast<Receiver*>(data);
   receiver.stopped = receiver.stopped || !receiver.go_on();
   return receiver.stopped ? 1 : 0;
+}
+
+// A device or a pipe has no end, or blocks when it is opened.
+std::optional<Error> no_regular_file(const std::string& url) {
+  constexpr std::string_view kScheme = "file://";
+  if (!url.starts_with(kScheme)) return std::nullopt;
+  const std::size_t path = url.find('/', kScheme.size());
+  const auto decoded = percent_decode(path == std::string::npos ? "" : url.substr(path));
+  struct stat info {};
+  if (!decoded || ::stat(decoded->c_str(), &info) != 0 || S_ISREG(info.st_mode)) return std::nullopt;
+  return Error{ErrorKind::refused, "'" + printable(url) + "' cannot be fetched: it is no regular file", ""};
 }
 
 // A redirection must not lead to local files.
@@ -90,9 +113,11 @@ Transfer::Transfer(const TransferSettings& settings) : handle_(curl_easy_init(),
 
 Transfer::End Transfer::try_once(const std::string& url, PartFile& part, const std::function<bool()>& go_on) {
   CURL* const handle = handle_.get();
-  Receiver receiver{part, go_on, {}, false};
+  Receiver receiver{handle, part, go_on, {}};
   char detail[CURL_ERROR_SIZE] = "";
   End end;
+  end.own = no_regular_file(url);
+  if (end.own) return end;
   end.server.continued = part.size() > 0;
   curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
   curl_easy_setopt(handle, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(part.size()));

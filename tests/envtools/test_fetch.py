@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.send_response(200)
         if not fault.get("no_length"):
-            self.send_header("Content-Length", str(len(content) - start))
+            self.send_header("Content-Length", str(fault.get("length", len(content) - start)))
         else:
             self.close_connection = True
         self.end_headers()
@@ -66,6 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             if pause := fault.get("slow"):
                 time.sleep(pause)
+        while fault.get("endless"):
+            self.wfile.write(content)
         if end < len(content) and not fault.get("no_length"):
             self.close_connection = True
         if stall := fault.get("stall"):
@@ -260,7 +262,7 @@ def test_nobody_listening_is_found_out_once_for_all_files(fetch):
 
 
 def test_a_server_that_falls_silent_is_tried_again(server, fetch, tmp_path):
-    server.faults["/x"] = [{"drop_at": 500_000, "stall": 20}]
+    server.faults["/x"] = [{"drop_at": 500, "stall": 20}]
     outcome = fetch({"url": f"{server.url}/x"}, stall_seconds=1)
     assert outcome.rc == 0, outcome
     assert is_whole(tmp_path / "x.conda")
@@ -323,6 +325,16 @@ def test_files_of_this_machine(fetch, tmp_path):
     assert outcome.rc == 1 and outcome.failed[0]["kind"] == "not_found", outcome
 
 
+def test_what_is_no_regular_file_is_not_even_opened(fetch, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a link").symlink_to("/dev/zero")
+    for name in ("pipe", "a%20link"):
+        outcome = fetch({"url": f"file://{tmp_path}/{name}", "size": 0})
+        assert outcome.rc == 1 and outcome.failed[0]["kind"] == "refused", outcome
+        assert "it is no regular file" in outcome.failed[0]["cause"], outcome
+    assert sorted(os.listdir(tmp_path)) == ["a link", "pipe"]
+
+
 def test_a_redirection_never_leads_to_a_local_file(server, fetch, tmp_path):
     (tmp_path / "source").write_bytes(CONTENT)
     server.faults["/x"] = [{"status": 302, "headers": {"Location": f"file://{tmp_path}/source"}}] * 5
@@ -330,17 +342,46 @@ def test_a_redirection_never_leads_to_a_local_file(server, fetch, tmp_path):
     assert not (tmp_path / "x.conda").exists()
 
 
+@pytest.fixture
+def small(tmp_path):
+    """A disk of 40 MiB."""
+    directory = tmp_path / "small"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", directory], check=True)
+    yield directory
+    subprocess.run(["umount", directory], check=True)
+
+
 @pytest.mark.skips("no root")
-def test_a_full_disk_is_said_to_be_full(server, fetch, tmp_path):
-    small = tmp_path / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True)
-    try:
-        outcome = fetch({"url": f"{server.url}/x", "name": "small/x"})
-        assert outcome.rc == 1 and outcome.failed[0]["kind"] == "no_space", outcome
-        assert len(server.requests) == 1
-    finally:
-        subprocess.run(["umount", small], check=True)
+@pytest.mark.parametrize("fault", [{"no_length": True, "endless": True}, {"length": 1 << 32, "endless": True}],
+                         ids=["without end", "length told"])
+def test_a_disk_is_never_filled_and_nothing_stays_of_what_is_too_much(server, fetch, small, fault):
+    server.faults["/x"] = [fault]
+    outcome = fetch({"url": f"{server.url}/x", "name": "small/x", "size": 0})
+    assert outcome.rc == 1 and outcome.failed[0]["kind"] == "no_space", outcome
+    assert "stay free" in outcome.failed[0]["cause"], outcome
+    assert len(server.requests) == 1 and os.listdir(small) == []
+    fetched = [event["bytes"] for event in outcome.events if event["event"] == "progress"]
+    assert "length" not in fault or fetched == [], outcome
+
+
+@pytest.mark.skips("no root")
+def test_what_has_no_room_is_continued_when_there_is_some(server, fetch, small):
+    (small / "other").write_bytes(bytes(35 << 20))
+    outcome = fetch({"url": f"{server.url}/x", "name": "small/x"})
+    assert outcome.rc == 1 and outcome.failed[0]["kind"] == "no_space", outcome
+    (small / "other").unlink()
+    assert fetch({"url": f"{server.url}/x", "name": "small/x"}).rc == 0
+
+
+def test_more_bytes_than_any_artifact_has_are_not_begun(server, fetch, tmp_path):
+    server.faults["/x"] = [{"length": 1 << 50, "endless": True}]
+    outcome = fetch({"url": [f"{server.url}/x", f"{server.url}/y"], "size": 0})
+    assert outcome.rc == 0 and is_whole(tmp_path / "x.conda"), outcome
+    server.faults["/x"] = [{"length": 1 << 50, "endless": True}]
+    outcome = fetch({"url": f"{server.url}/x", "name": "y", "size": 0})
+    assert outcome.rc == 1 and outcome.failed[0]["kind"] == "corrupt", outcome
+    assert "16 GiB" in outcome.failed[0]["cause"] and os.listdir(tmp_path) == ["x.conda"], outcome
 
 
 def test_a_file_size_limit_ends_in_an_error(server, fetch):
