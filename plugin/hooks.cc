@@ -123,7 +123,7 @@ EXPORTED int slurm_spank_init_post_opt(spank_t handle, int /*argc*/, char** /*ar
       "init_post_opt",
       [&] {
         SlurmHost host(handle);
-        if (host.context() != Context::srun && host.context() != Context::allocator) return;
+        if (host.context() == Context::step || host.context() == Context::other) return;
         if (const auto done = submit(host, state()); !done) refuse(done.error());
       },
       report_submission);

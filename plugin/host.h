@@ -14,9 +14,10 @@ namespace pinstep {
 
 enum class Context {
   srun,
-  allocator,  // sbatch or salloc
-  step,       // slurmstepd
-  other,      // slurmd, prolog, epilog, scrontab's parser: nothing to do there
+  sbatch,
+  salloc,
+  step,   // slurmstepd
+  other,  // slurmd, prolog, epilog, scrontab's parser: nothing to do there
 };
 
 class Host {

@@ -1,5 +1,7 @@
 #include "plugin/slurm_api.h"
 
+#include <errno.h>  // program_invocation_short_name
+
 extern "C" {
 #include <slurm/slurm.h>
 }
@@ -27,8 +29,8 @@ Context SlurmHost::context() const {
   switch (spank_context()) {
     case S_CTX_LOCAL:
       return Context::srun;
-    case S_CTX_ALLOCATOR:
-      return Context::allocator;
+    case S_CTX_ALLOCATOR:  // Slurm does not say which
+      return std::string_view(program_invocation_short_name) == "salloc" ? Context::salloc : Context::sbatch;
     case S_CTX_REMOTE:
       return Context::step;
     default:

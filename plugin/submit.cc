@@ -58,6 +58,7 @@ Result<std::string> resolve_in_child(const State& state, const Submission& submi
   if (submission.gpu_share) command.argv.push_back("--gpu-share");
   if (submission.lock) command.argv.push_back("--lock=" + *submission.lock);
   if (submission.build) command.argv.push_back("--build=" + *submission.build);
+  if (!submission.batch_step) command.argv.push_back("--no-batch-step");
   command.argv.insert(command.argv.end(), {"--", submission.spec});
 
   const auto result = run(command, Pin::kSizeLimit + 1);
@@ -142,7 +143,7 @@ Result<void> act_on(Host& host, State& state, const Submission& submission) {
       environment.unset(variable::kPin);
       // The job's own option would have an inner srun resolve it anew.
       environment.unset(environment_form(kEnvSpecOption));
-      if (context == Context::allocator) host.unset_for_job(variable::kPinJobControl);
+      if (context != Context::srun) host.unset_for_job(variable::kPinJobControl);
     }
     replace_process_environment(environment);
     return {};
@@ -179,7 +180,10 @@ Result<Submission> decide(const State& state, const Environment& environment, Co
   if (submission.act == Submission::Act::resolve) {
     submission.spec = spec;
     submission.lock = state.env_lock.value();
-    submission.build = state.env_build.value();
+    submission.batch_step = context == Context::sbatch;
+    // What was said of the job's own environment does not hold for a step's.
+    if (context != Context::srun || state.env_build.is_typed(environment, kEnvBuildOption))
+      submission.build = state.env_build.value();
   } else if (state.env_lock.is_typed(environment, kEnvLockOption) ||
              state.env_build.is_typed(environment, kEnvBuildOption)) {
     return fail(ErrorKind::usage,

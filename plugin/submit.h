@@ -25,6 +25,7 @@ struct Submission {
   bool gpu_share = false;              // --env-gpu-share was given
   std::optional<std::string> lock{};   // --env-lock, for resolve; not checked here
   std::optional<std::string> build{};  // --env-build, likewise
+  bool batch_step = false;             // for resolve: a batch script follows
 
   bool operator==(const Submission&) const = default;
 };

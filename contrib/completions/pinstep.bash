@@ -63,7 +63,7 @@ _pinstep() {
 	*:doctor) _pinstep_offer '--nodes --json --probe --plugstack --help' ;;
 	*:resolve)
 		if [[ $word == -* ]]; then
-			_pinstep_offer '--export --json --lock --build --shape --gpu-share --site --help'
+			_pinstep_offer '--export --json --lock --build --shape --gpu-share --no-batch-step --site --help'
 		else
 			_pinstep_prefix
 		fi ;;

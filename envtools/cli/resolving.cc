@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 
 #include "envtools/activation/activation.h"
 #include "envtools/base/fd.h"
@@ -39,6 +40,12 @@ Result<Request> read_request(const World& world, const ResolveWords& words) {
   for (const auto& [key, word] : {std::pair{"lock", words.lock}, std::pair{"build", words.build}})
     if (const auto done = assign_word(request.place.settings, key, word); !done)
       return tl::unexpected(done.error());
+  auto& build = request.place.settings.build;
+  if (build != Settings::Build::job || words.batch_step) return request;
+  if (words.build)
+    return fail(ErrorKind::usage, "--env-build=job builds in the step of a batch script, and here is none",
+                "--env-build=submit builds now");
+  build = Settings::Build::submit;
   return request;
 }
 
@@ -84,6 +91,13 @@ Result<std::optional<Pin>> pin_of(const Request& request, const Published& publi
   return finished(std::move(pin));
 }
 
+// Whether two paths are one directory. A link to a prefix, such as .pinstep/NAME, moves with the next build; a
+// job is to keep what it was submitted with.
+bool same_directory(const std::string& one, const std::string& other) {
+  std::error_code error;
+  return std::filesystem::equivalent(one, other, error) && !error;
+}
+
 // A directory: one of a store's prefixes, or somebody's own.
 Result<std::optional<Pin>> pin_of_directory(const World& world, const Request& request,
                                             const std::string& path) {
@@ -91,7 +105,8 @@ Result<std::optional<Pin>> pin_of_directory(const World& world, const Request& r
   if (id && is_hex(trim(id->text), 64)) {
     const auto published = find_published(request.place.stores, trim(id->text), request.place.trust);
     if (!published) return tl::unexpected(published.error());
-    if (*published && (*published)->prefix == path) return pin_of(request, **published, (*published)->lock);
+    if (*published && same_directory((*published)->prefix, path))
+      return pin_of(request, **published, (*published)->lock);
   }
   return resolve({path, world.directory, request.place.trust, request.place.settings.policies, request.shape,
                   request.gpu_share});

@@ -17,6 +17,7 @@ struct ResolveWords {
   std::vector<std::string> site;     // arguments of the plugstack.conf line
   std::optional<std::string> lock;   // auto, frozen, update
   std::optional<std::string> build;  // submit, job, never
+  bool batch_step = true;  // the plugin's batch step follows, which can build; where not, `job` is `submit`
   std::string shape = "auto";
   bool gpu_share = false;
 };

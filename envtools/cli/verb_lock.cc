@@ -37,8 +37,7 @@ Exit status: 0 the lock fits now, 1 it does not or cannot be made, 2 wrong usage
 )";
 
 Result<std::string> spec_path(const World& world, const Parsed& parsed) {
-  if (parsed.operands.size() > 1)
-    return fail(ErrorKind::usage, "lock takes one spec", "pinstep lock --help");
+  if (parsed.operands.size() > 1) return fail(ErrorKind::usage, "lock takes one spec", "pinstep lock --help");
   if (!parsed.operands.empty()) return absolute(parsed.operands[0], world.directory);
   const auto found = find_env_upward(world.directory);
   if (!found) return tl::unexpected(found.error());

@@ -27,6 +27,7 @@ that has no lock and builds a prefix that is not there, as far as it may.
   --build=WHEN    submit (default: now), job (in the batch step) or never
   --shape=SHAPE   how ranks are started: auto (default), rank, torchrun, spawn, none
   --gpu-share     let the ranks of a node reach each other's GPUs (batch jobs)
+  --no-batch-step  no batch script follows in which to build (the plugin's use)
   --site=KEY=VALUE  a setting of the site's plugstack.conf line (the plugin's use)
 
 Exit status: 0 resolved, 1 cannot be resolved, 2 wrong usage.
@@ -64,6 +65,7 @@ int run_resolve(const World& world, const Arguments& arguments) {
                                         {"lock", true},
                                         {"build", true},
                                         {"gpu-share", false},
+                                        {"no-batch-step", false},
                                         {"shape", true},
                                         {"site", true}});
   if (!parsed) return report(parsed.error(), wants_json(arguments));
@@ -84,6 +86,7 @@ int run_resolve(const World& world, const Arguments& arguments) {
   words.build = parsed->last("build");
   words.shape = parsed->last("shape").value_or("auto");
   words.gpu_share = parsed->has("gpu-share");
+  words.batch_step = !parsed->has("no-batch-step");
   const auto pin = resolve_words(world, words);
   if (!pin) return refuse(pin.error());
 

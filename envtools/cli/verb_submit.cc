@@ -68,6 +68,7 @@ int submit_with(const std::string& command, const World& world, const Arguments&
   if (!keeps) {
     typed.words.env = typed.spec.value_or("");
     typed.words.upward = !typed.spec;
+    typed.words.batch_step = false;  // without the plugin it builds nothing
     const auto pin = resolve_words(world, typed.words);
     if (!pin) return refuse(pin.error());
     if (*pin)

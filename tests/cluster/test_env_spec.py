@@ -136,6 +136,22 @@ def test_a_build_in_the_job_that_fails_is_one_sentence(cluster):
     assert "could not be built" in job.output and "ran" not in job.output
 
 
+@pytest.mark.parametrize("command", ["srun", "salloc"])
+def test_only_a_batch_script_can_build_in_the_job(cluster, command):
+    project = Project(cluster, SMALL)
+    result = project.run(command, "--env-spec=environment.yml", "--env-build=job", "true")
+    assert result.rc == 1 and "--env-build=job builds in the step of a batch script" in result.err
+    assert project.run(command, "--env-spec=environment.yml", "true", env={"PINSTEP_BUILD": "job"}).ok()
+    assert len(project.prefixes()) == 1
+
+
+def test_the_link_beside_a_spec_is_pinned_to_what_it_points_at(cluster):
+    project = Project(cluster, SMALL)
+    project.run("pinstep", "build").ok()
+    found = json.loads(project.run("pinstep", "resolve", "--json", ".pinstep/environment").ok().out)
+    assert found["prefix"] == the_prefix(project) and found["pinned"] is True
+
+
 def test_never_building_says_how_to(cluster):
     project = Project(cluster, SMALL)
     result = project.run("srun", "--env-spec=environment.yml", "--env-build=never", "true")

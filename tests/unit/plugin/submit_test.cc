@@ -84,15 +84,27 @@ TEST(Decide, FollowsTheOptionAndThePin) {
       {"neither option nor pin", Pinned::no, absent, "", {Act::nothing, "", false}},
       {"a pin came with the job", Pinned::yes, absent, "", {Act::keep, "", false}},
       {"pin and option came with the job", Pinned::yes, inherited, "", {Act::keep, "", false}},
-      {"typed outside", Pinned::no, typed, "/env", {Act::resolve, "/env", false}},
-      {"typed where a pin is exported", Pinned::yes, typed, "/env", {Act::resolve, "/env", false}},
-      {"typed inside a job", Pinned::yes, typed_over_inherited, "/env", {Act::resolve, "/env", false}},
-      {"the option came, the pin did not", Pinned::no, inherited, "", {Act::resolve, "/inherited", false}},
+      {"typed outside", Pinned::no, typed, "/env", {Act::resolve, "/env", false, {}, {}, true}},
+      {"typed where a pin is exported",
+       Pinned::yes,
+       typed,
+       "/env",
+       {Act::resolve, "/env", false, {}, {}, true}},
+      {"typed inside a job",
+       Pinned::yes,
+       typed_over_inherited,
+       "/env",
+       {Act::resolve, "/env", false, {}, {}, true}},
+      {"the option came, the pin did not",
+       Pinned::no,
+       inherited,
+       "",
+       {Act::resolve, "/inherited", false, {}, {}, true}},
       {"none outside", Pinned::no, typed, "none", {Act::drop, "", false}},
       {"none inside", Pinned::yes, typed_over_inherited, "none", {Act::drop, "", false}},
       {"none where a pin is exported", Pinned::yes, typed, "none", {Act::drop, "", false}},
-      {"an empty spec", Pinned::no, typed, "", {Act::resolve, "", false}},
-      {"shared GPUs", Pinned::no, typed, "/env", {Act::resolve, "/env", true}, typed},
+      {"an empty spec", Pinned::no, typed, "", {Act::resolve, "", false, {}, {}, true}},
+      {"shared GPUs", Pinned::no, typed, "/env", {Act::resolve, "/env", true, {}, {}, true}, typed},
       {"shared GPUs for an inherited pin", Pinned::yes, inherited, "", {Act::keep, "", true}, typed},
       {"shared GPUs, inherited", Pinned::yes, inherited, "", {Act::keep, "", true}, inherited},
       {"shared GPUs, inherited by a job without environment",
@@ -103,17 +115,17 @@ TEST(Decide, FollowsTheOptionAndThePin) {
        inherited},
   };
   for (const DecideCase& c : cases)
-    EXPECT_THAT(decide(state_of(c.spec, c.value, c.share), environment_of(c.pinned, c.spec, c.share),
-                       Context::allocator),
-                Holds(c.expected))
+    EXPECT_THAT(
+        decide(state_of(c.spec, c.value, c.share), environment_of(c.pinned, c.spec, c.share), Context::sbatch),
+        Holds(c.expected))
         << c.what;
 }
 
 TEST(Decide, RefusesSharedGpusWhereTheyMakeNoSense) {
   using enum Option;
-  EXPECT_THAT(decide(state_of(absent, "", typed), {}, Context::allocator),
+  EXPECT_THAT(decide(state_of(absent, "", typed), {}, Context::sbatch),
               FailsWith(ErrorKind::usage, "--env-gpu-share needs an environment", "add --env-spec"));
-  EXPECT_THAT(decide(state_of(typed, "none", typed), {}, Context::allocator),
+  EXPECT_THAT(decide(state_of(typed, "none", typed), {}, Context::sbatch),
               FailsWith(ErrorKind::usage, "--env-gpu-share needs an environment", "add --env-spec"));
   EXPECT_THAT(decide(state_of(typed, "/env", typed), {}, Context::srun),
               FailsWith(ErrorKind::usage, "--env-gpu-share acts on the steps of a batch job, not on srun's own",
@@ -121,6 +133,23 @@ TEST(Decide, RefusesSharedGpusWhereTheyMakeNoSense) {
   EXPECT_THAT(decide(state_of(inherited, "", inherited), environment_of(Pinned::yes, inherited, inherited),
                      Context::srun),
               Holds(Submission{Act::keep, "", true}));
+}
+
+TEST(Decide, TellsTheResolverWhetherABatchScriptFollows) {
+  State state = state_of(Option::typed_over_inherited, "/env");
+  state.env_build.called("job");
+  Environment inherited = environment_of(Pinned::yes, Option::typed_over_inherited, Option::absent);
+  inherited.set(environment_form(kEnvBuildOption), "job");
+  // What sbatch was given for the job's environment says nothing of another one for a step.
+  const auto step = decide(state, inherited, Context::srun);
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(step->batch_step);
+  EXPECT_EQ(step->build, std::nullopt);
+  const auto job = decide(state, inherited, Context::sbatch);
+  ASSERT_TRUE(job);
+  EXPECT_TRUE(job->batch_step);
+  EXPECT_EQ(job->build, "job");
+  EXPECT_FALSE(decide(state, inherited, Context::salloc)->batch_step);
 }
 
 TEST(Decide, RefusesALockOrBuildPolicyForNothing) {
@@ -131,10 +160,10 @@ TEST(Decide, RefusesALockOrBuildPolicyForNothing) {
   for (OptionUse State::*option : {&State::env_lock, &State::env_build}) {
     State alone;
     (alone.*option).called("x");
-    EXPECT_THAT(decide(alone, {}, Context::allocator), nothing_to_resolve);
+    EXPECT_THAT(decide(alone, {}, Context::sbatch), nothing_to_resolve);
     State none = state_of(typed, "none");
     (none.*option).called("x");
-    EXPECT_THAT(decide(none, {}, Context::allocator), nothing_to_resolve);
+    EXPECT_THAT(decide(none, {}, Context::sbatch), nothing_to_resolve);
   }
   State inherited_option = state_of(inherited, "");
   inherited_option.env_build.called("job");
@@ -194,7 +223,7 @@ TEST_F(Submit, TakesAnotherSrunsOfferAwayWhereItMakesNone) {
 TEST_F(Submit, ResolvesASpecAndHandsThePinToTheJob) {
   write_resolver("echo \"$@\" > " + (directory_ / "called") + "; echo '" + some_pin() + "'");
   State state = state_with("./my env");
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   EXPECT_EQ(submitted(state, host, Environment({{"PATH", "/bin"}, {"A", "1"}}),
                       [&](const Environment& after) {
                         return std::string(after.get(variable::kPin).value_or("no pin")) + "|" +
@@ -210,7 +239,7 @@ TEST_F(Submit, PassesSharedGpusToTheResolver) {
   write_resolver("echo \"$@\" > " + (directory_ / "called") + "; echo '" + some_pin() + "'");
   State state = state_with("/env");
   state.gpu_share.called("");
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   submitted(state, host, {}, [](const Environment&) { return ""; });
   EXPECT_EQ(read_file(directory_ / "called", 1000)->text,
             "resolve --site=pinstep=" + resolver_ + " --gpu-share -- /env\n");
@@ -221,7 +250,7 @@ TEST_F(Submit, PassesLockAndBuildPolicyToTheResolver) {
   State state = state_with("/env");
   state.env_lock.called("frozen");
   state.env_build.called("job");
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   submitted(state, host, {}, [](const Environment&) { return ""; });
   EXPECT_EQ(read_file(directory_ / "called", 1000)->text,
             "resolve --site=pinstep=" + resolver_ + " --lock=frozen --build=job -- /env\n");
@@ -281,7 +310,7 @@ TEST_F(Submit, OffersTheHostFilesFirstNode) {
 
 TEST_F(Submit, GivesAnInheritedPinANewTokenInSbatch) {
   State state = state_with(nullptr);
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   EXPECT_EQ(submitted(state, host, with_pin(some_pin()),
                       [&](const Environment& after) {
                         const auto pin = Pin::parse(after.get(variable::kPin).value_or(""));
@@ -295,7 +324,7 @@ TEST_F(Submit, GivesAnInheritedPinANewTokenInSbatch) {
 
 TEST_F(Submit, TakesEverythingBackForNone) {
   State state = state_with("none");
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   host.job.set("PINSTEP_ENV", some_pin());
   const Environment before({{std::string(variable::kPin), some_pin()},
                             {"PATH", "/env/bin:/bin"},
@@ -315,7 +344,7 @@ TEST_F(Submit, TakesEverythingBackForNone) {
 }
 
 TEST_F(Submit, StopsWhereTheResolverFails) {
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   State state = state_with("/env");
   const auto outcome = [&] { return submitted(state, host, {}, [](const Environment&) { return "went on"; }); };
   EXPECT_EQ(outcome(), "error: cannot run '" + resolver_ + "': No such file or directory");
@@ -336,7 +365,7 @@ TEST_F(Submit, StopsWhereTheResolverFails) {
 TEST_F(Submit, StopsWhereTheJobCannotTakeThePin) {
   write_resolver("echo '" + some_pin() + "'");
   State state = state_with("/env");
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   host.refuses = true;
   EXPECT_EQ(submitted(state, host, {}, [](const Environment&) { return "went on"; }),
             "error: the host refuses 'PINSTEP_ENV'");
@@ -344,7 +373,7 @@ TEST_F(Submit, StopsWhereTheJobCannotTakeThePin) {
 
 TEST_F(Submit, StopsAnInheritedPinThatCannotBeReadInSbatch) {
   State state = state_with(nullptr);
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   EXPECT_THAT(submitted(state, host, with_pin("1;kind=x"), [](const Environment&) { return "went on"; }),
               StartsWith("error: the job's pin has no valid field 'kind'"));
 }
@@ -352,7 +381,7 @@ TEST_F(Submit, StopsAnInheritedPinThatCannotBeReadInSbatch) {
 TEST_F(Submit, ActsOnceForTheComponentsOfAHeterogeneousJob) {
   write_resolver("echo call >> " + (directory_ / "calls") + "; echo '" + some_pin() + "'");
   State state = state_with("/env");
-  FakeHost host(Context::allocator);
+  FakeHost host(Context::sbatch);
   const ChildEnd end = in_child([&] {
     if (!submit(host, state) || !submit(host, state)) return 1;
     state.env_spec.called("/other");
