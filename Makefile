@@ -462,7 +462,7 @@ format:
 lint:
 	$(Q)$(CLANG_FORMAT) --dry-run -Werror $$($(FORMATTED))
 	$(Q)$(if $(wildcard man/*.[1-8]),mandoc -T lint -W warning $(wildcard man/*.[1-8]))
-	$(Q)! git grep -nIoE 'https?://[A-Za-z0-9.-]+' | grep -vE '(//|\.)($(URL_HOSTS))$$'
+	$(Q)! git grep -nIoE 'https?://([A-Za-z0-9:@._-]+@)?[A-Za-z0-9.-]+' | grep -vE '(//|@|\.)($(URL_HOSTS))$$'
 
 .PHONY: FORCE all quickstart tests fuzzers check check-full fuzz bench install uninstall dist clean distclean \
 	deps deps-download deps-slurm localchannel format help lint

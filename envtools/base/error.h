@@ -19,9 +19,9 @@ namespace pinstep {
 // Slurm say and is the same on every node of a step; the second comes from one node's files, ports or
 // devices (design: "step errors" and "node errors").
 enum class ErrorKind {
-  usage,     // the command line is wrong
-  invalid,   // a value given by the user, or handed on by us, cannot be understood
-  conflict,  // two given values contradict each other
+  usage,          // the command line is wrong
+  invalid,        // a value given by the user, or handed on by us, cannot be understood
+  conflict,       // two given values contradict each other
   unsatisfiable,  // no set of packages fits the spec
   // ---- from here on: this node's own state
   not_found,    // a file or host name that should be there is not

@@ -20,7 +20,8 @@ struct Hasher::State {
 // libcrypto fails here for want of memory only.
 Hasher::Hasher(Digest digest) : state_(std::make_unique<State>()) {
   const EVP_MD* kind = digest == Digest::sha256 ? EVP_sha256() : EVP_md5();
-  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, kind, nullptr) != 1) throw std::bad_alloc();
+  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, kind, nullptr) != 1)
+    throw std::bad_alloc();
 }
 Hasher::~Hasher() = default;
 Hasher::Hasher(Hasher&&) noexcept = default;

@@ -10,7 +10,8 @@ Json json_of(const Error& error) {
 
 Error error_of(const Json& json) {
   const auto text = [&](const char* key) {
-    return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
+    return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>()
+                                                                           : std::string();
   };
   return {parse_error_kind(text("kind")).value_or(ErrorKind::os), text("cause"), text("hint")};
 }

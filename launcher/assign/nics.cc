@@ -28,7 +28,6 @@ struct Cost {
     lost -= other.lost, minor -= other.minor, order -= other.order;
     return *this;
   }
-  friend Cost operator+(Cost a, const Cost& b) { return a += b; }
   friend Cost operator-(Cost a, const Cost& b) { return a -= b; }
   auto operator<=>(const Cost&) const = default;
 };
