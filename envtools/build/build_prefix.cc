@@ -98,6 +98,14 @@ Result<void> unpack(const Artifact& artifact, const Store& store, Unpacked& unpa
   return {};
 }
 
+// What was fetched in this call has been checked while it arrived.
+Result<void> check_archive(const Artifact& artifact) {
+  const auto digest = hash_file(artifact.archive);
+  if (!digest) return tl::unexpected(digest.error());
+  if (*digest == artifact.package.sha256) return {};
+  return fail(ErrorKind::corrupt, "'" + artifact.archive + "' has another sha256 than the lock says");
+}
+
 Result<void> remove_from_cache(const Artifact& artifact, Cached what) {
   if (what == Cached::directory) return remove_cached(artifact.directory);
   if (::unlink(artifact.archive.c_str()) != 0 && errno != ENOENT)
@@ -150,7 +158,8 @@ class Builder {
   }
 
   // Nothing in the cache was written out to the disk before it got its name, so a power failure can leave it
-  // damaged. Then it is made again: from its archive, and if that is no better from the channel.
+  // damaged, and people edit files there. Then it is made again: from its archive, and if that is no better
+  // from the channel.
   Result<Sources> fetch_and_unpack(const std::vector<Artifact>& artifacts) {
     std::vector<Unpacked> unpacked(artifacts.size());
     std::vector<std::size_t> wanted(artifacts.size());
@@ -184,7 +193,8 @@ class Builder {
     Pool pool(threads_);
     const auto begin = [&](std::size_t index, Cached from) {
       pool.add([&, index, from]() -> Result<void> {
-        const auto done = unpack(artifacts[index], store_, unpacked[index]);
+        auto done = from == Cached::archive ? check_archive(artifacts[index]) : Result<void>();
+        if (done) done = unpack(artifacts[index], store_, unpacked[index]);
         // Not found: another process has just removed it for the same reason.
         const bool is_damaged =
             !done && (done.error().kind == ErrorKind::corrupt || done.error().kind == ErrorKind::not_found);

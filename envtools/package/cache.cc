@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -21,6 +22,7 @@ namespace pinstep {
 namespace {
 
 constexpr std::time_t kLeftAlone = 24 * 3600;  // seconds after which nobody can still be extracting
+constexpr std::size_t kMarkerLimit = 1024;     // bytes
 
 bool is_directory(const std::string& path) {
   struct stat info {};
@@ -114,6 +116,67 @@ Result<void> check(const PackageInfo& info, const ExtractedTree& tree, const std
   return {};
 }
 
+// ---- how a directory was when it was unpacked
+
+// One line for whatever changes when an entry is changed; nothing for what is no part of the package. Not the
+// permission to write: linked files share theirs with prefixes, where people take it back to delete.
+Result<std::string> line_of(const std::string& directory, const std::string& path) {
+  struct stat info {};
+  if (::lstat((directory + "/" + path).c_str(), &info) != 0)
+    return fail_errno(errno, "inspect", directory + "/" + path);
+  std::string line;
+  if (S_ISREG(info.st_mode)) {
+    line = ((info.st_mode & S_IXUSR) != 0 ? "program " : "file ") + std::to_string(info.st_size) + " " +
+           std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec);
+  } else if (S_ISLNK(info.st_mode)) {
+    std::error_code error;
+    const auto target = std::filesystem::read_symlink(directory + "/" + path, error);
+    if (error) return fail_errno(error.value(), "read the link", directory + "/" + path);
+    line = "link " + std::to_string(target.native().size()) + " " + target.native();
+  } else {
+    line = S_ISDIR(info.st_mode) ? "directory" : "other";
+  }
+  return line + " " + path + '\0';
+}
+
+// The text of the marker for a directory as it is now.
+Result<std::string> marker_text(const std::string& directory, const std::string& sha256) {
+  std::vector<std::string> lines;
+  std::error_code error;
+  auto entry = std::filesystem::recursive_directory_iterator(directory, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().native().substr(directory.size() + 1);
+    if (path == kUnpackedMarker) continue;
+    auto line = line_of(directory, path);
+    if (!line) return tl::unexpected(line.error());
+    lines.push_back(std::move(*line));
+  }
+  if (error) return fail_errno(error.value(), "list", directory);
+  std::sort(lines.begin(), lines.end());
+  Hasher hasher;
+  for (const std::string& line : lines) hasher.update(line);
+  return "1\narchive " + sha256 + "\nfiles " + hasher.hex() + "\n";
+}
+
+Result<void> mark(const std::string& directory, const std::string& sha256) {
+  const auto text = marker_text(directory, sha256);
+  if (!text) return tl::unexpected(text.error());
+  const std::string path = directory + "/" + std::string(kUnpackedMarker);
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
+  if (!file.valid() || ::write(file.get(), text->data(), text->size()) != static_cast<ssize_t>(text->size()) ||
+      ::close(file.release()) != 0)
+    return fail_errno(errno, "write", path);
+  return {};
+}
+
+Result<void> check_marked(const std::string& directory, const std::string& sha256) {
+  const auto marker = read_file(directory + "/" + std::string(kUnpackedMarker), kMarkerLimit);
+  const auto now = marker ? marker_text(directory, sha256) : tl::unexpected(marker.error());
+  if (now && *now == marker->text) return {};
+  return fail(ErrorKind::corrupt, "'" + directory + "' is not as it was unpacked",
+              "build again: the package is then unpacked anew");
+}
+
 }  // namespace
 
 Result<std::string> cached(const std::string& cache, const std::string& name, const std::string& sha256,
@@ -122,12 +185,16 @@ Result<std::string> cached(const std::string& cache, const std::string& name, co
     return fail(ErrorKind::invalid, "'" + printable(name) + "' with sha256 '" + printable(sha256) +
                                         "' cannot be a name in the package cache");
   const std::string home = cache + "/" + name + "-" + sha256.substr(0, 16);
-  if (is_directory(home)) return home;
+  if (is_directory(home)) {
+    if (const auto whole = check_marked(home, sha256); !whole) return tl::unexpected(whole.error());
+    return home;
+  }
 
   auto made = make_aside(cache);
   if (!made) return tl::unexpected(made.error());
   const Aside aside(std::move(*made));
   if (const auto filled = fill(aside.path()); !filled) return tl::unexpected(filled.error());
+  if (const auto marked = mark(aside.path(), sha256); !marked) return tl::unexpected(marked.error());
 
   // Loses against a directory that is there: then another process was faster, with the same content.
   if (::rename(aside.path().c_str(), home.c_str()) != 0 && !is_directory(home))

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "envtools/base/fd.h"
+#include "envtools/package/cache.h"
 #include "envtools/package/metadata.h"
 #include "envtools/package/names.h"
 #include "envtools/package/package.h"
@@ -55,7 +56,7 @@ Result<void> list_tree(const std::string& directory, const std::string& below,
   while (const struct dirent* entry = ::readdir(open)) names.emplace_back(entry->d_name);
   ::closedir(open);
   for (const std::string& name : names) {
-    if (name == "." || name == ".." || (below.empty() && name == "info")) continue;
+    if (name == "." || name == ".." || (below.empty() && (name == "info" || name == kUnpackedMarker))) continue;
     PackagePath path;
     path.path = below + name;
     if (const auto typed = add_type(directory, path); !typed) return typed;

@@ -26,20 +26,16 @@ Result<FileFacts> facts_of(const std::string& path, const struct stat& info) {
   return facts;
 }
 
-// Extraction has checked all content. What a power failure does to files written shortly before shows in their
-// sizes; digests would take as long as extracting.
-Result<FileFacts> inspect(const std::string& path, const PackagePath& listed) {
+// Extraction has checked all content, and the cache that nothing was changed since.
+Result<FileFacts> inspect(const std::string& path, PackagePath::Type type) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0)
     return errno == ENOENT ? Result<FileFacts>(damaged(path, "is missing in the cache"))
                            : Result<FileFacts>(fail_errno(errno, "inspect", path));
-  const bool right = listed.type == PackagePath::Type::symlink     ? S_ISLNK(info.st_mode)
-                     : listed.type == PackagePath::Type::directory ? S_ISDIR(info.st_mode)
-                                                                   : S_ISREG(info.st_mode);
+  const bool right = type == PackagePath::Type::symlink     ? S_ISLNK(info.st_mode)
+                     : type == PackagePath::Type::directory ? S_ISDIR(info.st_mode)
+                                                            : S_ISREG(info.st_mode);
   if (!right) return damaged(path, "is not of the type that its package says");
-  const auto size = static_cast<std::uint64_t>(info.st_size);
-  if (listed.type == PackagePath::Type::file && !listed.sha256.empty() && size != listed.size)
-    return damaged(path, "has " + std::to_string(size) + " bytes and not " + std::to_string(listed.size));
   return facts_of(path, info);
 }
 
@@ -56,7 +52,7 @@ Result<CondaSource> load_conda_source(LockedPackage locked, const std::string& d
       source.facts.emplace_back();
       continue;
     }
-    auto facts = inspect(directory + "/" + path.path, path);
+    auto facts = inspect(directory + "/" + path.path, path.type);
     if (!facts) return tl::unexpected(facts.error());
     source.facts.push_back(std::move(*facts));
   }

@@ -127,6 +127,38 @@ def test_what_a_power_failure_left_damaged_in_the_cache_is_made_again(alice, pac
     assert (again["tree_hash"], again["fetched"]) == (whole["tree_hash"], fetched + others)
 
 
+@pytest.mark.parametrize("change", ["a file was edited", "a file is gone", "info is gone", "the archive was swapped"])
+def test_what_was_changed_in_the_cache_is_made_again(alice, change):
+    demo = chosen(made(), ["activation-demo"])
+    locks = [alice.write(f"{extra}.lock", explicit(made().as_uri(), demo + chosen(made(), [extra])))
+             for extra in ("show-prefix", "prefix-text")]
+    whole = alice.build("--store=whole", locks[1])
+    alice.build("--store=s", locks[0])
+    [directory] = (alice.home / "s/c/pkgs").glob("activation-demo-*")
+    [script] = directory.glob("etc/conda/activate.d/*.sh")
+    text = script.read_bytes()
+    script.unlink()
+    if change == "a file was edited":
+        alice.write(script, "#" * len(text))
+    elif change == "info is gone":
+        shutil.rmtree(directory / "info")
+    elif change == "the archive was swapped":
+        shutil.rmtree(directory)
+        archives = {path.name.split("-")[1]: path for path in (alice.home / "s/c/archives").iterdir()}
+        shutil.copyfile(archives["show"], archives["activation"])
+    again = alice.build("--store=s", locks[1])
+    assert again["tree_hash"] == whole["tree_hash"]
+    assert again["fetched"] == 1 + (change == "the archive was swapped")     # prefix-text is new
+
+
+def test_a_cached_package_whose_digest_begins_alike_is_not_taken(alice):
+    [(path, digest)] = chosen(made(), ["show-prefix"])
+    alice.build("--store=s", alice.write("right.lock", explicit(made().as_uri(), [(path, digest)])))
+    wrong = explicit(made().as_uri(), [(path, digest[:16] + "0" * 48)])
+    error = failure(alice("build", "--json", "--store=s", alice.write("wrong.lock", wrong)))
+    assert error["error"] == "corrupt" and "sha256" in error["cause"], error
+
+
 def test_one_cut_file_in_the_cache_is_enough_to_unpack_its_package_anew(alice):
     demo = chosen(made(), ["activation-demo"])
     locks = [alice.write(f"{extra}.lock", explicit(made().as_uri(), demo + chosen(made(), [extra])))

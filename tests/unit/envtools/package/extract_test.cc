@@ -12,6 +12,7 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/process_tag.h"
+#include "envtools/package/cache.h"
 #include "envtools/package/package.h"
 #include "tests/unit/envtools/package/made.h"
 #include "tests/unit/support/child.h"
@@ -318,6 +319,52 @@ TEST_F(Extract, ExtractPackageWantsADirectoryThatIsNotThere) {
   ASSERT_THAT(extract_package(archive_, directory_ / "out"), Succeeds());
   EXPECT_EQ(read_file(directory_ / "out/a", 10)->text, "1");
   EXPECT_THAT(extract_package(archive_, directory_ / "out"), testing::Not(Succeeds()));
+}
+
+TEST_F(Extract, IsNotTakenFromTheCacheWhenItWasChangedSince) {
+  const std::string home = cache_ + "/x-1-0-7777777777777777";
+  const struct {
+    const char* what;
+    std::function<void()> change;
+  } cases[] = {
+      {"content of the same size", [&] { std::filesystem::remove(home + "/a"), write_file(home + "/a", "2"); }},
+      {"a file is gone", [&] { std::filesystem::remove(home + "/d/b"); }},
+      {"a file more", [&] { write_file(home + "/d/c", "1"); }},
+      {"info/ is gone", [&] { std::filesystem::remove_all(home + "/info"); }},
+      {"a program is one no more", [&] { ::chmod((home + "/d/b").c_str(), 0444); }},
+      {"another link",
+       [&] { std::filesystem::remove(home + "/l"), std::filesystem::create_symlink("b", home + "/l"); }},
+      {"no marker", [&] { std::filesystem::remove(home + "/" + std::string(kUnpackedMarker)); }},
+      {"an empty marker", [&] { std::filesystem::resize_file(home + "/" + std::string(kUnpackedMarker), 0); }},
+  };
+  const auto changed = FailsWith(ErrorKind::corrupt, "'" + home + "' is not as it was unpacked",
+                                 "build again: the package is then unpacked anew");
+  const std::vector<Member> payload{{"a", "1"}, {"d/b", "1", '0', "", 0755}, {"l", "", '2', "a"}};
+  for (const auto& c : cases) {
+    ASSERT_THAT(cached(payload), Succeeds()) << c.what;
+    ASSERT_THAT(cached(payload), Succeeds()) << c.what;
+    c.change();
+    EXPECT_THAT(cached(payload), changed) << c.what;
+    ASSERT_THAT(remove_cached(home), Succeeds());
+  }
+}
+
+TEST_F(Extract, OfAnotherArchiveWithTheSameFirstDigitsIsNotTaken) {
+  ASSERT_THAT(cached(std::vector<Member>{}), Succeeds());
+  const std::string other = kDigest.substr(0, 63) + "8";
+  const auto home = extract_into_cache(archive_, cache_, "x-1-0", other);
+  ASSERT_FALSE(home);
+  EXPECT_EQ(home.error().kind, ErrorKind::corrupt);
+}
+
+TEST_F(Extract, ListsNoMarkerAmongTheFilesOfAPackageWithoutLists) {
+  const std::string index = R"({"name": "x", "version": "1", "build": "0"})";
+  const auto home = cached(made::bzip2(made::tar({{"a", "1"}, {"info/index.json", index}})));
+  ASSERT_THAT(home, Succeeds());
+  const auto package = read_package(*home);
+  ASSERT_THAT(package, Succeeds());
+  ASSERT_EQ(package->paths.size(), 1U);
+  EXPECT_EQ(package->paths[0].path, "a");
 }
 
 }  // namespace
