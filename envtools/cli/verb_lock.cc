@@ -46,6 +46,9 @@ Result<std::string> spec_path(const World& world, const Parsed& parsed) {
 
 Result<void> add_asked(LockOptions& options, const World& world, const Parsed& parsed) {
   options.platforms = parsed.all("platform");
+  for (const std::string& platform : options.platforms)
+    if (const auto known = check_platform(platform); !known)
+      return fail(ErrorKind::usage, "--platform: " + known.error().cause, known.error().hint);
   options.offline = parsed.has("offline");
   for (const std::string& text : parsed.all("virtual-package")) {
     const auto package = parse_virtual_package(text);

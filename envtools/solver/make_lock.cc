@@ -98,6 +98,8 @@ class Solving {
       : spec_(spec), options_(options), before_(before) {}
 
   Result<void> add_platform(Lock& lock, const std::string& platform) const {
+    if (const auto known = check_platform(platform); !known)
+      return fail(known.error().kind, spec_.path + ": " + known.error().cause, known.error().hint);
     const auto profile = profile_to_lock(options_, platform, before_);
     const auto channels = channels_of(spec_, options_.channels, platform);
     if (!channels) return tl::unexpected(channels.error());

@@ -3,12 +3,18 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "envtools/base/text.h"
 
 namespace pinstep {
 namespace {
+
+constexpr std::array<std::string_view, 15> kPlatforms{
+    "linux-64",  "linux-aarch64", "linux-ppc64le", "linux-s390x", "linux-riscv64",
+    "linux-32",  "linux-armv6l",  "linux-armv7l",  "linux-ppc64", "osx-64",
+    "osx-arm64", "win-64",        "win-32",        "win-arm64",   "linux-riscv32"};
 
 bool is_word(std::string_view text, std::string_view punctuation) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -76,6 +82,16 @@ std::string format_profile(const std::vector<VirtualPackage>& profile) {
   std::string text;
   for (const VirtualPackage& package : profile) text += (text.empty() ? "" : " ") + to_string(package);
   return text;
+}
+
+Result<void> check_platform(std::string_view platform) {
+  std::string known;
+  for (const std::string_view name : kPlatforms) {
+    if (name == platform) return {};
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  return fail(ErrorKind::invalid, "'" + printable(platform) + "' is no platform of conda",
+              "there are " + known);
 }
 
 std::string native_platform() {

@@ -35,6 +35,9 @@ std::vector<VirtualPackage> overlay(std::vector<VirtualPackage> base, const std:
 // What stands in a lock: the entries separated by blanks.
 std::string format_profile(const std::vector<VirtualPackage>& profile);
 
+// Errors: invalid, listing conda's platforms.
+Result<void> check_platform(std::string_view platform);
+
 // "linux-64", "linux-aarch64", …: of the machine this runs on.
 std::string native_platform();
 

@@ -2,8 +2,11 @@
 
 import asyncio
 import datetime
+import errno
 import os
 import re
+import resource
+import time
 
 import rattler
 from rattler import exceptions
@@ -14,13 +17,18 @@ from contract import Refusal
 
 PRIORITIES = {"flexible": rattler.ChannelPriority.Flexible, "strict": rattler.ChannelPriority.Strict,
               "disabled": rattler.ChannelPriority.Disabled}
+FILE_LIMIT = 4 << 30     # bytes of a channel's index; that of the largest has 0.5 GB
+MEMORY_LIMIT = 4 << 30   # bytes of this process, without the files that it maps
+SILENCE = 30             # seconds
+LITTLE_WORK = 0.003      # seconds of CPU in them below which nothing comes: to receive 1 KiB/s needs half of it
 SENTENCE = 600   # characters of a conflict that are told; rattler's trees can be hundreds of lines
 
 
 def solve(request):
     specs = [_match_spec(text, index, request["channels"]) for index, text in enumerate(request["specs"])]
     channels = [rattler.Channel(channel["url"]) for channel in request["channels"]]
-    os.makedirs(request["cache"], mode=0o700, exist_ok=True)
+    _make_cache(request["cache"])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
     action = "force-cache-only" if request["offline"] else "cache-or-fetch"
     gateway = rattler.Gateway(request["cache"], rattler.SourceConfig(cache_action=action),
                               client=rattler.Client.default_client(user_agent="pinstep"))
@@ -30,7 +38,7 @@ def solve(request):
         channel_priority=PRIORITIES[request["channel_priority"]], channel_relations="disabled",
         timeout=datetime.timedelta(seconds=request["timeout"]))
     try:
-        records = asyncio.run(asyncio.wait_for(call, request["timeout"] + 5))
+        records = asyncio.run(asyncio.wait_for(_watched(call, request), request["timeout"] + 5))
     except asyncio.TimeoutError:
         raise _too_slow(request) from None
     except exceptions.SolverError as error:
@@ -38,6 +46,52 @@ def solve(request):
     except exceptions.GatewayError as error:
         raise _unreachable(str(error), request) from None
     return {"packages": [_package(record) for record in records]}
+
+
+def _make_cache(path):
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        kinds = {errno.EACCES: "refused", errno.EPERM: "refused", errno.ENOSPC: "no_space", errno.EDQUOT: "no_space"}
+        raise Refusal(kinds.get(error.errno, "not_found"),
+                      f"the channels' indexes cannot be kept in '{path}': {error.strerror}",
+                      "XDG_CACHE_HOME or HOME says where caches are") from None
+
+
+async def _watched(call, request):
+    """rattler waits without end for a server that says nothing, and takes whatever one says without end.
+
+    Who waits for a server uses no CPU: neither does a solve that gets nothing any more, at whatever byte.
+    """
+    task = asyncio.ensure_future(call)
+    silent, before = 0, 0
+    while not (await asyncio.wait({task}, timeout=1))[0]:
+        silent += 1
+        work = time.process_time() - time.thread_time()  # of rattler's threads; this one only waits
+        if work - before > LITTLE_WORK or _waits_for_a_lock():
+            silent, before = 0, work
+        if silent >= SILENCE:
+            raise _silent(request)
+        if _memory() > MEMORY_LIMIT:
+            raise _endless(request)
+    return task.result()
+
+
+def _waits_for_a_lock():
+    """Another solve of this user may be fetching the same index."""
+    try:
+        with open("/proc/locks") as locks:
+            return any("->" in line and str(os.getpid()) in line.split() for line in locks)
+    except OSError:
+        return False
+
+
+def _memory():
+    with open("/proc/self/statm") as statm:
+        _, resident, mapped, *_ = statm.read().split()
+    return (int(resident) - int(mapped)) * resource.getpagesize()
 
 
 def _match_spec(text, index, channels):
@@ -85,6 +139,20 @@ def _too_slow(request):
                    "give versions of the packages that matter, so that there is less to try")
 
 
+def _channels(request):
+    return ", ".join(f"'{channel['name']}' at '{channel['url']}'" for channel in request["channels"])
+
+
+def _silent(request):
+    return Refusal("network", f"nothing has come for {SILENCE} s from a channel: {_channels(request)}",
+                   "try again later, or another channel; does this host need a proxy (https_proxy)?")
+
+
+def _endless(request):
+    return Refusal("network", f"what comes has no end from a channel: {_channels(request)}",
+                   "is that the URL of a conda channel?")
+
+
 def _unsatisfiable(text, request):
     """rattler draws a tree; told is its trunk, as one sentence."""
     head = "Cannot solve the request because of: "
@@ -105,6 +173,8 @@ def _unsatisfiable(text, request):
 def _unreachable(text, request):
     lines = [line.removeprefix("Caused by: ") for line in text.splitlines() if line.strip()]
     reason = lines[-1]
+    if f"os error {errno.EFBIG}" in reason:
+        return _endless(request)
     url = next(iter(re.findall(r"(?:https?|file)://[^\s)'`]+", text)), "")
     names = [channel["name"] for channel in request["channels"] if channel["url"].rstrip("/") in text]
     if not names and len(request["channels"]) == 1:

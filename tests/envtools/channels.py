@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import json
 import threading
+import time
 import zipfile
 
 
@@ -39,7 +40,24 @@ def write_wheel(directory, name, version, tag="py3-none-any", requires=()):
     return path
 
 
-class Server:
+class Serving:
+    """A server on loopback while it is in use."""
+
+    def __init__(self, handler):
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Server(Serving):
     """Serves a directory on loopback while it is in use; `asked` lists the paths that were."""
 
     def __init__(self, directory):
@@ -54,14 +72,44 @@ class Server:
             def log_message(self, *_):
                 pass
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
-                                                       functools.partial(Handler, directory=str(directory)))
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(functools.partial(Handler, directory=str(directory)))
 
-    def __enter__(self):
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
 
-    def __exit__(self, *_):
-        self._server.shutdown()
-        self._server.server_close()
+class Stalling(Serving):
+    """A channel without packages whose server stops, or does not stop, in the `manner` named."""
+
+    def __init__(self, manner):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def absent(self):
+                self.send_response(404)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            do_HEAD = absent
+
+            def do_GET(self):
+                asked_for = "shards" if "shards" in manner else "repodata.json"
+                if asked_for not in self.path:
+                    self.absent()
+                    return
+                if manner == "no answer":
+                    time.sleep(60)
+                subdir = self.path.split("/")[-2]
+                index = {"info": {"subdir": subdir}, "packages": {}, "packages.conda": {}, "filler": "x" * 200_000}
+                body = json.dumps(index).encode()
+                self.send_response(200)
+                if not manner.startswith("no end"):
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                for at in range(0, len(body), 5_000):
+                    self.wfile.write(body[at:at + 5_000])
+                    time.sleep(60 if manner == "half a body" else 0.1 if manner == "slowly" else 0)
+                while manner.startswith("no end"):
+                    self.wfile.write(b"x" * 65536)
+
+        super().__init__(Handler)

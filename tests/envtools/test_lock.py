@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from channels import Server, record, write_channel, write_wheel
-from conftest import PINSTEP, WHEELS
+from channels import Server, Stalling, record, write_channel, write_wheel
+from conftest import BUILD, PINSTEP, WHEELS
 
 PYTHON = record("python", "3.11.2", "0_cpython", ["libc"])
 RECORDS = [PYTHON, record("libc", "2.0", "0", ["__glibc >=2.17"]), record("xz", "5.2.6"), record("xz", "5.4.0"),
@@ -292,6 +292,37 @@ def test_offline_needs_what_was_fetched_before(locker, solver):
     assert "linux-64/xz-5.4.0-0.conda" in (locker.user.home / "environment-lock.yml").read_text()
 
 
+ANSWERS = """
+import sys, rattler, contract, solve_conda
+solve_conda.SILENCE, solve_conda.LITTLE_WORK, solve_conda.FILE_LIMIT, solve_conda.MEMORY_LIMIT = {limits}
+contract.main("py-rattler", rattler.__version__, solve_conda.solve)
+"""
+
+
+@pytest.mark.parametrize("manner, limits, cause", [
+    ("no answer", (2, 0.003, 1 << 30, 1 << 30), "nothing has come for 2 s from a channel: 'silent' at 'http://"),
+    ("half a body", (2, 0.003, 1 << 30, 1 << 30), "nothing has come for 2 s from a channel: 'silent' at 'http://"),
+    ("no end", (5, 0, 1 << 22, 1 << 30), "what comes has no end from a channel: 'silent' at 'http://"),
+    ("no end of shards", (5, 0, 1 << 30, 1 << 28), "what comes has no end from a channel: 'silent' at 'http://"),
+    ("slowly", (2, 0.0002, 1 << 30, 1 << 30), "no set of packages fits")])
+def test_a_channel_that_stalls_or_never_ends_is_given_up(solver, tmp_path, manner, limits, cause):
+    with Stalling(manner) as server:
+        request = {"contract": 1, "platform": "linux-64", "offline": False, "cache": str(tmp_path), "timeout": 60,
+                   "channels": [{"name": "silent", "url": server.url}], "specs": ["xz"], "virtual_packages": [],
+                   "channel_priority": "flexible"}
+        python = next(solver.glob("*/bin/python"))
+        done = subprocess.run([python, "-B", "-c", ANSWERS.format(limits=limits)], input=json.dumps(request),
+                              capture_output=True, text=True, cwd=BUILD / "libexec/pinstep/solver", timeout=50)
+    assert cause in json.loads(done.stdout)["error"]["cause"], done
+
+
+def test_a_cache_that_cannot_be_is_named(locker):
+    locker.spec("xz")
+    kind, cause = locker.refused(XDG_CACHE_HOME="/dev/null")
+    assert (kind, cause) == ("not_found", "the channels' indexes cannot be kept in '/dev/null/pinstep/repodata': "
+                             "Not a directory")
+
+
 def test_no_solver_stops_with_the_command(locker):
     locker.config(f"channel.local={locker.channel}\n")
     locker.spec("xz")
@@ -323,6 +354,15 @@ def test_a_solver_that_breaks_the_contract_is_said_to(locker, solver, tmp_path):
 def test_wrong_usage(locker, arguments, cause):
     done = locker.lock(*arguments)
     assert done.returncode == 2 and cause in done.stderr
+
+
+def test_a_platform_that_conda_does_not_have_is_refused(locker):
+    locker.spec("xz")
+    done = locker.lock("--platform=linux-65")
+    assert done.returncode == 2 and "'linux-65' is no platform of conda" in done.stderr, done
+    assert "there are linux-64, linux-aarch64" in done.stderr, done
+    spec = locker.spec("xz", more="platforms: [linux-66]\n")
+    assert locker.refused() == ("invalid", f"{spec}: 'linux-66' is no platform of conda")
 
 
 def test_a_directory_that_cannot_be_written_is_said(locker):
