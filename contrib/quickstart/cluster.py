@@ -13,6 +13,8 @@ from tell import Failure, note
 
 NODES = 2
 USERS = {"alice": 20001, "bob": 20002}      # as minicluster has them
+# What programs ask for their way through a network.
+NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 
 
 class Cluster:
@@ -37,6 +39,18 @@ class Cluster:
         if done.returncode:
             raise Failure(f"'{' '.join(argv)}' failed with exit code {done.returncode}\n{done.stdout.rstrip()}")
         return done.stdout
+
+    def run_outside(self, *argv):
+        """Runs a command as alice in the login node, but in the machine's network: the nodes' own leads nowhere."""
+        holder = Path(self.directory, "nodes/login/holder").read_text().split()[0]
+        _share_names(Path("/proc", holder, "root/etc"))
+        uid = USERS["alice"]
+        kept = [f"{name}={value}" for name, value in os.environ.items() if name.lower() in NETWORK]
+        done = subprocess.run(["nsenter", f"--target={holder}", "--mount", "--root", f"--setuid={uid}", f"--setgid={uid}",
+                               "env", "--ignore-environment", "HOME=/home/alice", "USER=alice", "LANG=C.UTF-8",
+                               "PATH=/usr/local/bin:/usr/bin:/bin", *kept, *argv], stdin=subprocess.DEVNULL)
+        if done.returncode:
+            raise Failure(f"'{' '.join(argv)}' failed with exit code {done.returncode}")
 
     def path(self, inside):
         """The host's path of one below /home."""
@@ -87,3 +101,14 @@ def _make_homes(cluster):
             os.makedirs(home, mode=0o700)
             os.chmod(home, 0o700)
             shutil.chown(home, uid, uid)
+
+
+def _share_names(etc):
+    """A node asks no name service. Here it gets the machine's."""
+    switch = etc / "nsswitch.conf"
+    if "hosts: files\n" not in switch.read_text():
+        return
+    with open(etc / "hosts", "a") as hosts:
+        hosts.write(Path("/etc/hosts").read_text())
+    (etc / "resolv.conf").write_text(Path("/etc/resolv.conf").read_text())
+    switch.write_text(switch.read_text().replace("hosts: files\n", "hosts: files dns\n"))

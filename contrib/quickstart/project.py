@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tell import note
+from tell import command, note
 
 NAME = "fashion-mnist"
 
@@ -45,7 +45,17 @@ def copy_example(top, slurm, channel):
 
 def with_channel(spec, channel):
     """The text of environment.yml, with packages from another channel."""
-    return re.sub(r"^channels: \[localchannel,", f"channels: [{channel},", spec, flags=re.MULTILINE)
+    if channel == "localchannel":
+        return spec
+    return re.sub(r"^channels: .*", f"channels: [{channel}, nodefaults]", spec, flags=re.MULTILINE)
+
+
+def build_outside(slurm, project):
+    """What the submission does where the cluster itself reaches the channel."""
+    for verb in ("lock", "build"):
+        words = ("pinstep", verb, f"{project.inside}/environment.yml")
+        command("alice", " ".join(words))
+        slurm.run_outside(*words)
 
 
 def _give(slurm, path):

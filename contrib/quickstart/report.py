@@ -22,7 +22,7 @@ class Run:
 
     def __str__(self):
         loss, accuracy, speed = self.epochs[-1]
-        return f"{self.ranks} ranks, {len(self.epochs)} epochs: loss {loss}, accuracy {accuracy}, {speed:.0f} samples/s"
+        return f"{self.ranks} ranks, after epoch {len(self.epochs)}: loss {loss}, accuracy {accuracy}, {speed:.0f} samples/s"
 
 
 def runs(output):

@@ -39,6 +39,9 @@ def make(top, directory, build):
     plugins = [path for path in inside if path.endswith("/pinstep.so")]
     if not plugins:
         raise Failure("the plugin is not built: see what ./configure says of Slurm's headers")
+    if not {"/usr/local/bin/pinstep", "/usr/bin/pinstep"} & set(inside):
+        raise Failure("pinstep is configured for a directory where the cluster's users do not look for programs\n"
+                      "hint: ./configure --prefix=/usr/local")
     binds = (*(f"{path}:{target}:ro" for path, target in zip(files, inside)),
              f"{channel}:{IN_NODES}/localchannel:ro",
              f"{top}/build/wheels:{IN_NODES}/wheels:ro",

@@ -40,7 +40,7 @@ def test_it_ran_in_the_environment_that_is_named(first):
 def test_ranks_were_placed_and_trained(first):
     assert [len(re.findall(text, first.out)) for text in (r"map of c\d+n0:", r"map of c\d+n1:")] == [1, 1]
     for name, enough in (("pinstep-worker", 0.84), ("PyTorch DDP", 0.84)):
-        ranks, accuracy, speed = re.fullmatch(r"(\d) ranks, \d epochs: loss \S+, accuracy (\S+), (\d+) samples/s",
+        ranks, accuracy, speed = re.fullmatch(r"(\d) ranks, after epoch \d: loss \S+, accuracy (\S+), (\d+) samples/s",
                                               first.said(name)).groups()
         assert ranks == "4" and float(accuracy) >= enough and int(speed) > 0
     assert len(re.findall(r"epoch \d  loss \S+  accuracy \S+  \d+ samples/s", first.out)) == 5
@@ -74,7 +74,7 @@ def test_a_second_time_nothing_is_made_again(first, second):
 def test_what_the_user_has_changed_stays(second):
     kept = "kept as it is there, other than in contrib/examples: "
     assert "train.sbatch" in second.out.partition(kept)[2].splitlines()[0].split(", ")
-    assert second.said("pinstep-worker").startswith("4 ranks, 1 epochs: ")
+    assert second.said("pinstep-worker").startswith("4 ranks, after epoch 1: ")
 
 
 def test_home_and_environments_outlast_the_cluster(second):
