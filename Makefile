@@ -369,7 +369,7 @@ OBJECTS = \
 quickstart:
 	$(if $(filter-out 0,$(shell id -u)),$(error only root can start a Slurm cluster: sudo make quickstart))
 	@contrib/packaging/deps ensure cluster
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) all
 	$(Q)contrib/quickstart/quickstart --dir '$(QUICKSTART)' --build '$(BUILD)' --channel '$(CHANNEL)'
 
 # ---- Tests
