@@ -13,6 +13,8 @@
 #   install      into $(DESTDIR) and the directories below, never using a network
 #   uninstall    take it out; before that the lines that name it in slurm.conf (TaskProlog), plugstack.conf
 #   dist         build/pinstep-VERSION.tar.gz of the last commit, configure included
+#   dist-binary  build/pinstep-VERSION-linux-MACHINE.tar.gz: all but plugin and worker, for any distribution:
+#                static programs; its README says what they need. Wants the libraries' archives (*.a)
 #   clean        remove what was built;  distclean: also what configure, deps and deps-slurm made
 #   configure    make only ./configure, to run it with options: see ./configure --help
 #   deps         install the packages that building and testing need (TIER=build|test|cluster|full);
@@ -202,6 +204,14 @@ SOLVER   = $(patsubst envtools/solver/%,$(BUILD)/libexec/pinstep/solver/%, \
 	$(wildcard envtools/solver/*.py) envtools/solver/requirements.txt)
 PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
 
+# The same programs linked statically, but for the one with libcurl, and what their libraries need in turn.
+BINARY          = $(BUILD)/binary
+BINARY_PROGRAMS = $(patsubst $(BUILD)/%,$(BINARY)/%,$(PROGRAMS) $(PRIVATE_PROGRAMS))
+BINARY_FETCH    = $(BINARY)/libexec/pinstep/pinstep-fetch
+BINARY_STATIC   = $(filter-out $(BINARY_FETCH),$(BINARY_PROGRAMS))
+BINARY_LIBS     = -lnettle -llzma -lbz2 -lz -lpthread
+BINARY_SRC      = contrib/packaging/binary/static.c
+
 TEST_PLUGINS  = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so \
 	$(if $(wildcard $(SERIES_ROOT)/usr/include/slurm/spank.h),$(BUILD)/tests/pinstep-series.so))
 UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
@@ -312,6 +322,12 @@ $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LI
 	$(CURL_LIBS) $(GTEST_LIBS)
 $(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
 	$(CRYPTO_LIBS) $(if $(findstring worker_unit,$@),$(GTEST_LIBS)) -lpthread
+$(BINARY_STATIC):            private how = $(STATIC)
+$(BINARY_FETCH):             private how = -pie $(STATIC_RUNTIME)
+$(BINARY)/bin/pinstep:       private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(BINARY_LIBS)
+$(BINARY)/libexec/%-build:   private needs = $(ENV_LIB) $(YAML_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CRYPTO_LIBS) $(BINARY_LIBS)
+$(BINARY)/libexec/%-fetch:   private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
+$(BINARY)/libexec/%-map:     private needs = $(HWLOC_LIBS)
 $(call program,$(PMIX_SRC)): private needs = $(PMIX_LIBS)
 $(call program,$(MPI_SRC)):  private linker = $(MPICC)
 
@@ -321,6 +337,13 @@ $(BUILD)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
 $(BUILD)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
 $(BUILD)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC))
 $(BUILD)/bin/pinstep $(PRIVATE_PROGRAMS) $(UNIT): $(ENV_LIB)
+$(BINARY)/bin/pinstep:        $(call object,$(CLI_SRC))
+$(BINARY)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
+$(BINARY)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
+$(BINARY)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
+$(BINARY)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC))
+$(BINARY_PROGRAMS): $(ENV_LIB)
+$(BINARY_STATIC): $(call object,$(BINARY_SRC))
 ifdef WITH_WORKER
 $(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): $(call object,$(WORKER_SRC)) $(ENV_LIB)
 $(WORKER) $(WORKER_MUTE):    $(call object,$(WORKER_MAIN))
@@ -332,7 +355,8 @@ $(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC))
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
-$(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(TEST_PROGRAMS): $(LIB) $(BUILD)/link-flags
+$(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(TEST_PROGRAMS) $(BINARY_PROGRAMS): \
+		$(LIB) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -Wl,--as-needed -o $@ $(filter %.o,$^) \
 		$(filter $(ENV_LIB),$(needs)) $(LIB) $(filter-out $(ENV_LIB),$(needs)) $(LIBS)
 
@@ -399,15 +423,17 @@ INSTALLED = \
 OUR_DIRECTORIES = $(libexecdir)/pinstep/solver $(libexecdir)/pinstep $(plugindir) $(datadir)/pinstep/slurm $(datadir)/pinstep
 
 # By rename: a running Slurm loads either the old plugin or the new one.
-install: all
-	@set -e; for item in $(INSTALLED); do \
-		file=$${item%%:*} dir='$(DESTDIR)'$${item#*:}; \
+put = set -e; for item in $1; do \
+		file=$${item%%:*} dir='$2'$${item\#*:}; \
 		if test -x $$file; then mode=755; else mode=644; fi; \
-		echo "  INSTALL $$dir/$${file##*/}"; \
+		echo "  INSTALL $$dir/$${file\#\#*/}"; \
 		test -d "$$dir" || install -d -m 755 "$$dir"; \
-		install -m $$mode $$file "$$dir/$${file##*/}+"; \
-		mv -f "$$dir/$${file##*/}+" "$$dir/$${file##*/}"; \
+		install -m $$mode $$file "$$dir/$${file\#\#*/}+"; \
+		mv -f "$$dir/$${file\#\#*/}+" "$$dir/$${file\#\#*/}"; \
 	done
+
+install: all
+	@$(call put,$(INSTALLED),$(DESTDIR))
 
 uninstall:
 	@$(if $(WITH_PLUGIN),echo "  NOTE first out of slurm.conf: a TaskProlog that names task-prolog-guard (if its" \
@@ -424,6 +450,30 @@ uninstall:
 dist: configure
 	$(call quiet,GEN,$(BUILD)/pinstep-$(VERSION).tar.gz)mkdir -p $(BUILD) && \
 	git archive --prefix=pinstep-$(VERSION)/ --add-file=configure -o $(BUILD)/pinstep-$(VERSION).tar.gz HEAD
+
+MACHINE = $(shell uname -m)
+BINARY_NAME = pinstep-$(VERSION)-linux-$(MACHINE)
+BINARY_TREE = $(BINARY)/$(BINARY_NAME)
+IN_BINARY = \
+	$(patsubst %,%:bin,$(filter $(BINARY)/bin/%,$(BINARY_PROGRAMS))) \
+	$(patsubst %,%:libexec/pinstep,$(filter $(BINARY)/libexec/%,$(BINARY_STATIC)) contrib/packaging/binary/pinstep-fetch) \
+	$(BINARY_FETCH):lib/pinstep \
+	$(SOLVER:%=%:libexec/pinstep/solver) \
+	$(patsubst %,%:share/bash-completion/completions,$(filter-out %-worker.bash,$(wildcard contrib/completions/*.bash))) \
+	$(foreach page,$(filter-out man/%.8 man/pinstep-worker.1,$(wildcard man/*.[1-8])),$(page):share/man/man$(subst .,,$(suffix $(page)))) \
+	LICENSE:. $(BINARY)/README:.
+
+$(BINARY)/README: contrib/packaging/binary/README.in $(BUILD)/link-flags
+	$(call quiet,GEN)mkdir -p $(@D) && sed -e 's/@VERSION@/$(VERSION)/g' -e 's/@MACHINE@/$(MACHINE)/g' \
+		-e "s/@GLIBC@/$$(getconf GNU_LIBC_VERSION)/" $< >$@
+
+dist-binary: $(BINARY_PROGRAMS) $(SOLVER) $(BINARY)/README
+	$(if $(STATIC),,@echo 'no static C and C++ library: see ./configure' >&2; exit 1)
+	$(Q)rm -rf $(BINARY_TREE) && mkdir -p $(BINARY_TREE)
+	@$(call put,$(IN_BINARY),$(BINARY_TREE)/)
+	$(Q)contrib/packaging/binary/bundle $(BINARY_FETCH) $(BINARY_TREE)/lib/pinstep $(BINARY_TREE)/share/doc/pinstep
+	$(Q)strip $(BINARY_TREE)/bin/* $(BINARY_TREE)/libexec/pinstep/pinstep-[bm]* $(BINARY_TREE)/lib/pinstep/pinstep-fetch
+	$(call quiet,GEN,$(BUILD)/$(BINARY_NAME).tar.gz)tar -C $(BINARY) --owner=0 --group=0 -czf $(BUILD)/$(BINARY_NAME).tar.gz $(BINARY_NAME)
 
 clean:
 	rm -rf --one-file-system $(filter-out $(SERIES_ROOT)% $(BUILD)/wheels,$(wildcard $(BUILD)/*))

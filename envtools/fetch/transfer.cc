@@ -1,6 +1,7 @@
 #include "envtools/fetch/transfer.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <new>
 #include <utility>
@@ -70,6 +71,19 @@ void limit_protocols(CURL* handle) {
 #endif
 }
 
+// A libcurl that was built on another distribution looks where that one has its certificates. Empty: it is
+// right.
+std::string usual_ca_file() {
+#if LIBCURL_VERSION_NUM >= 0x074600
+  const char* const own = curl_version_info(CURLVERSION_NOW)->cainfo;
+  if (own == nullptr || ::access(own, R_OK) == 0) return {};
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (::access(file, R_OK) == 0) return file;
+#endif
+  return {};
+}
+
 }  // namespace
 
 TransferSettings transfer_settings(const Environment& environment, const FetchJob& job) {
@@ -83,6 +97,7 @@ TransferSettings transfer_settings(const Environment& environment, const FetchJo
   struct stat info {};
   if (::stat(settings.ca_file.c_str(), &info) == 0 && S_ISDIR(info.st_mode))  // REQUESTS_CA_BUNDLE may name one
     settings.ca_directory = std::exchange(settings.ca_file, {});
+  if (settings.ca_file.empty() && settings.ca_directory.empty()) settings.ca_file = usual_ca_file();
   settings.netrc = value("NETRC");
   return settings;
 }
