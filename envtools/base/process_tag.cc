@@ -30,6 +30,16 @@ std::string home_of_pids() {
   return digits;
 }
 
+// A process that is dead has a number until its parent asks for its exit status.
+bool is_zombie(unsigned pid) {
+  const UniqueFd file(::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[512];
+  const ssize_t size = file.valid() ? ::read(file.get(), buffer, sizeof buffer) : 0;
+  const std::string_view text(buffer, size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != text.npos && (text.substr(name_end + 2, 1) == "Z" || text.substr(name_end + 2, 1) == "X");
+}
+
 }  // namespace
 
 std::string process_tag() {
@@ -42,7 +52,8 @@ bool is_gone(std::string_view tag) {
   const auto halves = split_once(tag, '-');
   if (!halves || halves->before != home_of_pids() || halves->before.empty()) return false;
   const auto pid = parse_number<unsigned>(halves->after);
-  return pid && *pid > 0 && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
+  if (!pid || *pid == 0) return false;
+  return (::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH) || is_zombie(*pid);
 }
 
 }  // namespace pinstep

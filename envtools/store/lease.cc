@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "envtools/base/clock.h"
 #include "envtools/base/fd.h"
@@ -89,31 +91,36 @@ Result<void> write_content(const std::string& path, const std::string& text, int
   return {};
 }
 
-// The one file in the directory; nothing where there is none.
-std::string only_file(const std::string& directory) {
-  std::string found;
-  if (DIR* entries = ::opendir(directory.c_str())) {
-    while (const dirent* entry = ::readdir(entries))
-      if (entry->d_name[0] != '.') found = entry->d_name;
-    ::closedir(entries);
-  }
-  return found;
+// The names in the directory, sorted; none where there is no directory. Not only those that we make: what an
+// NFS server keeps as .nfs… for a process that has it open is in the way as well.
+Result<std::vector<std::string>> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  DIR* entries = ::opendir(directory.c_str());
+  if (entries == nullptr && errno == ENOENT) return names;
+  if (entries == nullptr) return fail_errno(errno, "list", directory);
+  while (const dirent* entry = ::readdir(entries))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  ::closedir(entries);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
-// A lease as it is seen at one moment; free where token is empty.
+// A lease as it is seen at one moment; free where there is no name.
 struct Seen {
-  std::string token;
-  std::string text;
+  std::vector<std::string> names;
+  std::string text;  // of the first
 
+  bool is_free() const { return names.empty(); }
   bool operator==(const Seen&) const = default;
 };
 
-Seen look(const std::string& path) {
-  Seen seen;
-  seen.token = only_file(path);
-  if (seen.token.empty()) return seen;
-  auto content = read_file(path + "/" + seen.token, kContentLimit);
-  if (content) seen.text = std::move(content->text);
+Result<Seen> look(const std::string& path) {
+  auto names = names_in(path);
+  if (!names) return tl::unexpected(names.error());
+  Seen seen{std::move(*names), ""};
+  if (seen.is_free()) return seen;
+  if (auto content = read_file(path + "/" + seen.names.front(), kContentLimit))
+    seen.text = std::move(content->text);
   return seen;
 }
 
@@ -140,9 +147,12 @@ Result<bool> create(const std::string& path, const std::string& token, const Con
   return fail_errno(error_number, "create", path);
 }
 
-void take_out(const std::string& path, const std::string& token) {
-  ::unlink((path + "/" + token).c_str());
+Result<void> take_out(const std::string& path, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (const std::string file = path + "/" + name; ::unlink(file.c_str()) != 0 && errno != ENOENT)
+      return fail_errno(errno, "remove", file, "its holder is gone; the owner of the file can remove it");
   ::rmdir(path.c_str());  // fails where somebody else has it now
+  return {};
 }
 
 }  // namespace
@@ -193,7 +203,7 @@ Lease::~Lease() {
   }
   state_->changed.notify_all();
   state_->heart.join();
-  take_out(state_->path, state_->token);
+  [[maybe_unused]] const auto given_back = take_out(state_->path, {state_->token});
 }
 
 bool Lease::held() const { return !state_->lost && ::access(state_->file().c_str(), F_OK) == 0; }
@@ -206,8 +216,10 @@ Result<std::unique_ptr<Lease>> LeaseTaker::take(const std::string& path, const L
   Clock::Milliseconds since{0};
   bool waited = false;
   while (!is_done()) {
-    const Seen seen = look(path);
-    if (seen.token.empty()) {
+    auto looked = look(path);
+    if (!looked) return tl::unexpected(looked.error());
+    Seen& seen = *looked;
+    if (seen.is_free()) {
       auto state = std::make_unique<Lease::State>();
       state->path = path;
       state->token = new_token();
@@ -215,7 +227,10 @@ Result<std::unique_ptr<Lease>> LeaseTaker::take(const std::string& path, const L
       state->beat = times.beat;
       const auto created = create(path, state->token, state->content);
       if (!created) return tl::unexpected(created.error());
-      if (!*created) continue;
+      if (!*created) {
+        clock.sleep(times.poll);
+        continue;
+      }
       auto lease = std::unique_ptr<Lease>(new Lease(std::move(state)));
       if (is_done()) break;  // by the one who had it until just now
       return lease;
@@ -225,7 +240,7 @@ Result<std::unique_ptr<Lease>> LeaseTaker::take(const std::string& path, const L
       since = clock.now();
     }
     if (names_the_dead(seen.text) || clock.now() - since >= times.dead_after) {
-      take_out(path, seen.token);
+      if (auto removed = take_out(path, seen.names); !removed) return tl::unexpected(removed.error());
       continue;
     }
     if (!waited) on_wait(holder_of(seen));
@@ -236,8 +251,8 @@ Result<std::unique_ptr<Lease>> LeaseTaker::take(const std::string& path, const L
 }
 
 bool is_abandoned(const std::string& path) {
-  const Seen seen = look(path);
-  return seen.token.empty() || names_the_dead(seen.text);
+  const auto seen = look(path);
+  return seen && (seen->is_free() || names_the_dead(seen->text));
 }
 
 }  // namespace pinstep

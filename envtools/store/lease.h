@@ -37,7 +37,7 @@ struct LeaseTimes {
 // Either takes the lease, or waits until `is_done` says that the work has been done by somebody, whichever is
 // first: then the result holds no lease. `on_wait` is called once when waiting begins, with the holder's
 // "host pid user". A holder on this host whose process is gone is dead at once.
-// Errors: refused, no_space, os.
+// Errors: refused (also: the lease of a dead holder that may not be removed), no_space, os.
 class LeaseTaker {
  public:
   static Result<std::unique_ptr<Lease>> take(const std::string& path, const LeaseTimes& times,

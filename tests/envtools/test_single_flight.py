@@ -87,6 +87,21 @@ def test_a_builder_whose_caller_is_killed_ends(alice, server):
     assert alice.build("--store=store", lock)["built"]
 
 
+@pytest.mark.skips("no root")
+def test_the_lease_of_somebody_dead_that_may_not_be_removed_is_one_error(alice, server):
+    lock = alice.write("small.lock", explicit(server.url, chosen(made(), SMALL)))
+    first = alice.start(PINSTEP, "build", "-v", "--store=store", lock)
+    first.stderr.readline()                      # it has begun
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    [lease] = (alice.home / "store/b").iterdir()
+    lease.chmod(0o755)
+    os.chown(lease, 0, 0)
+    done = alice("build", "--store=store", lock)
+    assert done.returncode == 1 and f"error: cannot remove '{lease}/" in done.stderr, done
+    assert "its holder is gone" in done.stderr and done.stderr.count("error:") == 1, done
+
+
 def test_flock_is_never_asked(alice, server, tmp_path):
     """On some cluster file systems it fails, on others it lies."""
     lock = alice.write("small.lock", explicit(server.url, chosen(made(), ["show-prefix", "greet-1.0", "python"])))

@@ -74,7 +74,8 @@ TEST(Lease, LetsOthersWaitForTheResultAndSaysWhoHasIt) {
 }
 
 // A killed process: nothing of it runs, so nothing is given back.
-pid_t killed_holder(const std::string& path) {
+enum class Reaped { no, yes };
+pid_t killed_holder(const std::string& path, Reaped reaped = Reaped::yes) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
@@ -89,7 +90,8 @@ pid_t killed_holder(const std::string& path) {
   ::close(ends[0]);
   ::close(ends[1]);
   ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | (reaped == Reaped::yes ? 0 : WNOWAIT));
   return child;
 }
 
@@ -146,6 +148,40 @@ TEST(Lease, OfTheDeadIsTakenByOneOfMany) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(holders, 1);
   }
+}
+
+TEST(Lease, OfAZombieIsTakenAtOnce) {
+  const TemporaryDirectory directory;
+  const pid_t child = killed_holder(directory / "x", Reaped::no);
+  EXPECT_TRUE(is_abandoned(directory / "x"));
+  const auto before = std::chrono::steady_clock::now();
+  const auto lease = take(directory / "x");
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kQuick.dead_after);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(Lease, WaitsForWhateverIsInTheWayAndThenRemovesIt) {
+  const TemporaryDirectory directory;
+  for (const char* name : {".nfs0001", "stranger"}) {
+    write_file(directory / "x/" + name, "");
+    EXPECT_FALSE(is_abandoned(directory / "x"));
+    const auto before = std::chrono::steady_clock::now();
+    const auto lease = take(directory / "x");
+    EXPECT_TRUE(lease->held());
+    EXPECT_GE(std::chrono::steady_clock::now() - before, kQuick.dead_after);
+  }
+  EXPECT_TRUE(is_empty(directory.path()));
+}
+
+TEST(Lease, ThatIsDeadAndCannotBeRemovedIsAnError) {
+  const TemporaryDirectory directory;
+  write_file(directory / "x/directory/file", "");  // as a file of somebody else, but for root too
+  std::atomic<int> waits = 0;
+  const auto lease = LeaseTaker::take(directory / "x", kQuick, kNever, [&](const std::string&) { ++waits; });
+  ASSERT_FALSE(lease);
+  EXPECT_EQ(lease.error().cause.find("cannot remove '" + (directory / "x/directory'")), 0U)
+      << lease.error().cause;
+  EXPECT_EQ(waits, 1);
 }
 
 TEST(Lease, ThatCannotBeMadeIsAnError) {
