@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -86,6 +87,37 @@ Result<void> run_step(const std::vector<std::string>& argv, const Environment& e
   return tl::unexpected(pip_failure(*end, action));
 }
 
+// The wheel of "py-rattler==0.28.0 \\": py_rattler-0.28.0-…; empty for lines that name none.
+std::string wheel_prefix(std::string_view line) {
+  const auto halves = split_once(line, '=');
+  if (!halves || line.starts_with('#') || line.starts_with(' ') || !halves->after.starts_with('=')) return {};
+  std::string name(trim(halves->before));
+  std::replace(name.begin(), name.end(), '-', '_');
+  const std::string_view version = halves->after.substr(1);
+  return name + "-" + std::string(version.substr(0, version.find_first_of(" ;\\"))) + "-";
+}
+
+// pip would say only that there is no such version; a venv would have been made for that.
+Result<void> check_wheels(const std::string& directory, std::string_view requirements) {
+  constexpr std::string_view kHint =
+      "'pinstep setup --download DIR' fetches all of them where there is a network";
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error) return fail_errno(error.value(), "read", directory, std::string(kHint));
+  for (const std::string_view line : split(requirements, '\n')) {
+    const std::string wheel = wheel_prefix(line);
+    const bool there = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name.starts_with(wheel) && name.ends_with(".whl");
+    });
+    if (!wheel.empty() && !there)
+      return fail(ErrorKind::not_found, "'" + directory + "' has no wheel '" + wheel + "*.whl'",
+                  std::string(kHint));
+  }
+  return {};
+}
+
 std::string new_token() {
   std::random_device device;
   return std::to_string(::getpid()) + "-" + std::to_string(device());
@@ -105,6 +137,17 @@ class Discarded {
 
  private:
   std::string path_;
+};
+
+// A directory that is gone when this is, if nothing is in it.
+struct RemovedIfEmpty {
+  explicit RemovedIfEmpty(const std::string& path) : path_(path) {}
+  ~RemovedIfEmpty() { ::rmdir(path_.c_str()); }
+  RemovedIfEmpty(const RemovedIfEmpty&) = delete;
+  RemovedIfEmpty& operator=(const RemovedIfEmpty&) = delete;
+
+ private:
+  const std::string& path_;
 };
 
 Result<void> make_directory(const std::string& path) {
@@ -184,7 +227,11 @@ Result<SetupResult> set_up_solver(const Environment& environment, const SetupReq
   const Environment own = environment_for_pip(environment);
   const auto base = find_python(own);
   if (!base) return tl::unexpected(base.error());
+  if (!request.wheels.empty())
+    if (const auto there = check_wheels(request.wheels, requirements->text); !there)
+      return tl::unexpected(there.error());
   if (auto made = make_directory(request.directory); !made) return tl::unexpected(made.error());
+  const RemovedIfEmpty no_trace(request.directory);
   sweep(request.directory, stamp);
   const std::string name = stamp + "-" + new_token();
   const std::string venv = request.directory + "/" + name;
@@ -196,8 +243,12 @@ Result<SetupResult> set_up_solver(const Environment& environment, const SetupReq
   request.progress("installing the solver");
   auto command = pip_command(venv + "/bin/python", "install", request.requirements);
   if (!request.wheels.empty()) command.insert(command.end(), {"--no-index", "--find-links", request.wheels});
-  if (auto done = run_step(command, own, "cannot install the solver"); !done)
+  if (auto done = run_step(command, own, "cannot install the solver"); !done) {
+    if (!request.wheels.empty() && done.error().kind == ErrorKind::network)
+      return fail(ErrorKind::not_found, done.error().cause,
+                  "the wheels in '" + request.wheels + "': are they for this machine and its python?");
     return tl::unexpected(done.error());
+  }
   const auto published = publish(request.directory, stamp, name);
   if (!published) return tl::unexpected(published.error());
   if (*published) discarded.keep();

@@ -40,8 +40,8 @@ struct SetupResult {
   bool made = false;   // false: it was there
 };
 
-// Makes the venv unless it is there. Errors: not_found (no python that can make one), network, corrupt (a
-// wheel that is not the pinned one), no_space, os.
+// Makes the venv unless it is there. Errors: not_found (no python that can make one, no such wheel), network,
+// corrupt (a wheel that is not the pinned one), no_space, os.
 Result<SetupResult> set_up_solver(const Environment& environment, const SetupRequest& request);
 
 // Fetches the wheels into `directory`, for a later set_up_solver() without a network on a machine of this

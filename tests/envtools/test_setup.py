@@ -1,6 +1,7 @@
 """pinstep setup: the solver's private venv."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -40,17 +41,19 @@ def test_two_setups_at_once_make_one_solver(pinstep):
     assert len(venvs(directory)) == 1
 
 
-def test_a_venv_whose_python_is_gone_is_made_again(pinstep):
+def test_a_venv_whose_python_is_gone_is_made_again(pinstep, solver):
     directory = pinstep.home / "solver"
+    subprocess.run(["cp", "-al", solver, directory], check=True)
     arguments = ["setup", f"--from={WHEELS}", f"--dir={directory}"]
-    assert pinstep(*arguments).returncode == 0
-    (old,) = venvs(directory)
-    (old / "bin/python3").unlink()
+    assert "is there already" in pinstep(*arguments).stdout
+    for old in venvs(directory):
+        (old / "bin/python3").unlink()
     assert "is now" in pinstep(*arguments).stdout
 
 
 @pytest.mark.parametrize("arguments, cause, kind", [
-    (["--from=/nonexistent"], "cannot install the solver: Could not find a version", "network"),
+    (["--from=/nonexistent"], "cannot read '/nonexistent'", "not_found"),
+    (["--from=/etc", "--dir=here"], "'/etc' has no wheel 'py_rattler-0.", "not_found"),
     (["--dir=/proc/solver"], "cannot make directory '/proc/solver'", "not_found"),
     (["--from=/a", "--download=/b"], "--download goes with neither", "usage"),
     (["venv"], "setup takes no operands", "usage")])
@@ -59,7 +62,19 @@ def test_failures_say_why_and_leave_nothing(pinstep, arguments, cause, kind):
     error = json.loads(done.stdout)
     assert (error["error"], cause in error["cause"]) == (kind, True), error
     state = pinstep.home / ".local/state/pinstep/solver"
-    assert not state.exists() or venvs(state) == []
+    assert not state.exists() and not (pinstep.home / "here").exists()
+
+
+def test_wheels_for_another_machine_leave_no_directory(pinstep):
+    wheels = pinstep.home / "wheels"
+    wheels.mkdir()
+    for wheel in WHEELS.glob("*.whl"):
+        name = re.sub("manylinux.*", "macosx_11_0_arm64.whl", wheel.name)
+        (wheels / name).symlink_to(wheel)
+    done = pinstep("setup", f"--from={wheels}", "--dir=here")
+    assert (done.returncode, "cannot install the solver" in done.stderr) == (1, True), done
+    assert "are they for this machine" in done.stderr, done
+    assert not (pinstep.home / "here").exists()
 
 
 def test_a_wheel_that_is_not_the_pinned_one_is_refused(pinstep):
