@@ -5,6 +5,7 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
+#include "envtools/cli/completing.h"
 #include "envtools/cli/locking.h"
 #include "envtools/pin/pin.h"
 #include "envtools/resolve/solved.h"
@@ -145,7 +146,11 @@ class SpecLocking {
 
 Result<ChosenLock> choose_lock(const World& world, const Place& place, const NamedEnv& env, Beside beside,
                                Progress& progress) {
-  if (env.kind == NamedEnv::Kind::lock) return read_chosen(env.path, "");
+  if (env.kind == NamedEnv::Kind::lock) {
+    auto lock = read_chosen(env.path, "");
+    if (!lock) return lock;
+    return completed(world, place, std::move(*lock), progress);
+  }
   const auto spec = load_spec(env.path);
   if (!spec) return tl::unexpected(spec.error());
   auto options = lock_options(world, place.settings, progress);

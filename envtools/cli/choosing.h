@@ -22,8 +22,8 @@ enum class Beside { always, on_terminal };
 // `env` is a spec or a lock. The setting `lock` says what may happen to a spec. A new lock is kept in the
 // first store, beside the spec as well as far as `beside` says so and it can be written there. Says on
 // standard error, in a line, what it has solved and where that is. A lock that another program made is taken
-// as it is. Errors: conflict (the spec was changed since), not_found (frozen, and no lock), and those of
-// solving.
+// as it is, a list without sha256 is completed (completing.h). Errors: conflict (the spec was changed since),
+// not_found (frozen, and no lock), and those of solving.
 Result<ChosenLock> choose_lock(const World& world, const Place& place, const NamedEnv& env, Beside beside,
                                Progress& progress);
 

@@ -7,7 +7,7 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
-#include "envtools/cli/choosing.h"
+#include "envtools/cli/completing.h"
 #include "envtools/config/files.h"
 #include "envtools/hash/hash.h"
 #include "envtools/pin/pin.h"
@@ -27,10 +27,20 @@ std::optional<std::string> kept_id(const std::string& spec_path, const std::stri
   return id && is_hex(trim(id->text), 64) ? std::optional<std::string>(trim(id->text)) : std::nullopt;
 }
 
+Error not_built(const NamedEnv& env) {
+  return {ErrorKind::not_found, "the environment of '" + env.path + "' is not built",
+          "'pinstep build " + shell_quote(env.path) + "' builds it"};
+}
+
 Result<std::string> id_of(const Place& place, const NamedEnv& env, const LockFile& lock_file) {
   if (env.kind == NamedEnv::Kind::spec)
     if (const auto id = kept_id(env.path, lock_file.text)) return *id;
-  const auto lock = parse_lock(lock_file.text, lock_file.path);
+  auto lock = parse_lock(lock_file.text, lock_file.path);
+  if (lock && !is_complete(*lock)) {
+    const auto kept = find_completed(place, *lock);
+    if (!kept) return tl::unexpected(not_built(env));
+    lock = parse_lock(kept->text, kept->path);
+  }
   if (!lock) return tl::unexpected(lock.error());
   return environment_id(*lock, own_platform(), {place.settings.compile});
 }
@@ -95,9 +105,7 @@ Result<Located> locate(const World& world, const Place& place, const NamedEnv& e
   if (!id) return tl::unexpected(id.error());
   const auto published = find_published(place.stores, *id, place.trust);
   if (!published) return tl::unexpected(published.error());
-  if (!*published)
-    return fail(ErrorKind::not_found, "the environment of '" + env.path + "' is not built",
-                "'pinstep build " + shell_quote(env.path) + "' builds it");
+  if (!*published) return tl::unexpected(not_built(env));
   return Located{(*published)->prefix, *published};
 }
 

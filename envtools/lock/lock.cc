@@ -159,7 +159,8 @@ Result<std::string> identity_text(const Lock& lock, std::string_view platform, c
   const auto word = [](std::string_view text) { return " " + (text.empty() ? "-" : percent_encode(text, "")); };
   for (const LockedPackage& package : *packages) {
     if (package.sha256.empty())
-      return fail(ErrorKind::invalid, "the lock has no sha256 for '" + package.name + "'");
+      return fail(ErrorKind::invalid, "the lock has no sha256 for '" + package.name + "'",
+                  "'pinstep lock' makes locks that name every artifact by its sha256");
     const bool conda = package.manager == Manager::conda;
     lines.push_back((conda ? "conda" : "wheel") + word(package.name) + word(package.version) +
                     (conda ? word(package.build) : "") + " " + package.sha256);

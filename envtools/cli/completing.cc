@@ -1,0 +1,119 @@
+#include "envtools/cli/completing.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "envtools/base/text.h"
+#include "envtools/build/artifacts.h"
+#include "envtools/fetch/fetch.h"
+#include "envtools/hash/hash.h"
+
+namespace pinstep::cli {
+namespace {
+
+// Of the content with whole URLs: a list with relative paths is another one elsewhere.
+std::string completion_key(const Lock& lock) { return sha256_hex("pinstep-list 1\n" + write_lock(lock)); }
+
+// The line that ends in a package's file name.
+std::size_t line_of(const ChosenLock& list, const LockedPackage& package) {
+  const std::string file = package.url.substr(package.url.rfind('/') + 1);
+  const auto lines = split(list.file.text, '\n');
+  const auto found = std::find_if(lines.begin(), lines.end(),
+                                  [&](std::string_view line) { return trim(line).ends_with(file); });
+  return found == lines.end() ? 1 : static_cast<std::size_t>(found - lines.begin()) + 1;
+}
+
+Result<void> check_hashes(const ChosenLock& list) {
+  for (const LockedPackage& package : list.lock.packages)
+    if (package.sha256.empty() && package.md5.empty())
+      return fail(ErrorKind::invalid,
+                  list.file.path + ":" + std::to_string(line_of(list, package)) + ": '" + package.name +
+                      "' has no hash, so what is fetched cannot be checked",
+                  "'conda list --explicit --sha256' writes a list with hashes");
+  return {};
+}
+
+class Completing {
+ public:
+  Completing(const World& world, const Place& place, Progress& progress)
+      : world_(world), place_(place), progress_(progress) {}
+
+  // Fetches what has no sha256, aside, for its name in the cache is made of it.
+  Result<Lock> complete(Lock lock) const {
+    const auto store = prepare_store(place_.stores.front());
+    if (!store) return tl::unexpected(store.error());
+    FetchJob job;
+    std::vector<LockedPackage*> packages;
+    for (LockedPackage& package : lock.packages) {
+      if (!package.sha256.empty()) continue;
+      const std::string aside = store->archives() + "/md5-" + package.md5;
+      job.files.push_back({{package.url}, "", package.md5, 0, aside});
+      packages.push_back(&package);
+    }
+    std::size_t done = 0;
+    const auto fetched =
+        fetch(private_file("pinstep-fetch"), world_.environment, job, [&](const FetchEvent& event) {
+          if (event.kind == FetchEvent::Kind::done && event.file < packages.size()) {
+            packages[event.file]->sha256 = event.sha256;
+            packages[event.file]->size = event.bytes;
+            ++done;
+          }
+          progress_.show("fetching " + std::to_string(done) + " of " + std::to_string(packages.size()) +
+                         " packages");
+        });
+    progress_.clear();
+    if (!fetched) return tl::unexpected(fetched.error());
+    if (auto moved = into_cache(lock, job, *store); !moved) return tl::unexpected(moved.error());
+    return lock;
+  }
+
+ private:
+  static Result<void> into_cache(const Lock& lock, const FetchJob& job, const Store& store) {
+    const auto all = artifacts(lock.packages, {}, {}, store);
+    if (!all) return tl::unexpected(all.error());
+    for (const FetchFile& file : job.files)
+      for (const Artifact& artifact : *all)
+        if (artifact.package.md5 == file.md5 && ::rename(file.path.c_str(), artifact.archive.c_str()) != 0 &&
+            errno != ENOENT)  // two entries of one md5 are one file
+          return fail_errno(errno, "rename a download to", artifact.archive);
+    return {};
+  }
+
+  const World& world_;
+  const Place& place_;
+  Progress& progress_;
+};
+
+}  // namespace
+
+bool is_complete(const Lock& lock) {
+  return lock.origin != Lock::Origin::explicit_list ||
+         std::none_of(lock.packages.begin(), lock.packages.end(),
+                      [](const LockedPackage& package) { return package.sha256.empty(); });
+}
+
+std::optional<KeptLock> find_completed(const Place& place, const Lock& lock) {
+  return find_solved(place.stores, completion_key(lock), place.trust);
+}
+
+Result<ChosenLock> completed(const World& world, const Place& place, ChosenLock list, Progress& progress) {
+  if (is_complete(list.lock)) return list;
+  if (const auto hashed = check_hashes(list); !hashed) return tl::unexpected(hashed.error());
+  auto kept = find_completed(place, list.lock);
+  if (!kept) {
+    auto solved = solve_once(
+        place.stores, completion_key(list.lock), place.trust,
+        [&] { return Completing(world, place, progress).complete(list.lock); },
+        [&](const std::string& holder) {
+          std::fprintf(stderr, "pinstep: waiting for %s, who is fetching the same packages\n",
+                       printable(holder).c_str());
+        });
+    if (!solved) return tl::unexpected(solved.error());
+    kept = std::move(solved->lock);
+  }
+  auto lock = parse_lock(kept->text, kept->path);
+  if (!lock) return tl::unexpected(lock.error());
+  return ChosenLock{{kept->path, std::move(kept->text)}, std::move(*lock), list.name};
+}
+
+}  // namespace pinstep::cli

@@ -1,0 +1,23 @@
+// Explicit lists often name packages by md5 alone, while an environment's id is made of sha256. What such a
+// list stands for is found out once: its packages are fetched, their md5 compared, and the list with every
+// sha256 is kept in the store as a lock.
+#pragma once
+
+#include <optional>
+
+#include "envtools/cli/choosing.h"
+#include "envtools/resolve/solved.h"
+
+namespace pinstep::cli {
+
+bool is_complete(const Lock& lock);
+
+// What the stores keep for a list that is not complete.
+std::optional<KeptLock> find_completed(const Place& place, const Lock& lock);
+
+// The lock itself if it is complete, else the completed one. The packages stay in the first store's cache,
+// where a build finds them. Says in a line what it waits for. Errors: invalid with "PATH:LINE:" (a package
+// without any hash), those of fetching.
+Result<ChosenLock> completed(const World& world, const Place& place, ChosenLock lock, Progress& progress);
+
+}  // namespace pinstep::cli
