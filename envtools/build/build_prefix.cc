@@ -16,6 +16,7 @@
 #include "envtools/build/build.h"
 #include "envtools/build/pool.h"
 #include "envtools/build/progress.h"
+#include "envtools/build/published.h"
 #include "envtools/execute/execute.h"
 #include "envtools/fetch/fetch.h"
 #include "envtools/hash/hash.h"
@@ -57,16 +58,6 @@ void remove_dead_stages(const Store& store, std::string_view id) {
     if (staged && (*staged == short_id(id) || is_abandoned(store.build_lease(*staged)))) [[maybe_unused]]
       const auto removed = remove_tree(directory + "/" + name);
   }
-}
-
-// The first store where the name is not taken by a prefix of somebody we do not believe, which would only be
-// noticed after the build.
-Result<Store> store_with_free_name(const std::vector<Store>& stores, std::string_view id) {
-  for (const Store& store : stores)
-    if (struct stat info{}; ::lstat(store.prefix(id).c_str(), &info) != 0) return store;
-  return fail(ErrorKind::refused,
-              "'" + stores.front().prefix(id) + "' belongs to somebody who is neither you nor trusted here",
-              "build into another store: PINSTEP_STORE names one, or several separated by ':'");
 }
 
 // ---- fetching and unpacking
@@ -275,9 +266,25 @@ class Builder {
     return bytes;
   }
 
+  // What no step could read is not published.
+  static Result<void> check_activation(const std::string& text) {
+    constexpr const char* kHint =
+        "a script in etc/conda/activate.d, or 'variables:', sets too much or what is no variable";
+    if (text.size() > Activation::kSizeLimit)
+      return fail(ErrorKind::invalid,
+                  "the activation of the environment has " + format_size(text.size()) + ", and a step reads " +
+                      format_size(Activation::kSizeLimit) + " at most",
+                  kHint);
+    const auto activation = Activation::parse(text, "the activation of the environment");
+    if (!activation) return fail(ErrorKind::invalid, activation.error().cause, kHint);
+    return {};
+  }
+
   Result<void> record(const Plan& plan, const std::string& stage) {
     const auto recording = record_activation({stage, result_.prefix, lock_.variables});
     if (!recording) return tl::unexpected(recording.error());
+    const std::string activation = format_recording(id_, *recording);
+    if (const auto readable = check_activation(activation); !readable) return readable;
     add_notes(recording->notes);
     const std::string directory = records_directory(stage);
     if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return fail_errno(errno, "create", directory);
@@ -286,8 +293,8 @@ class Builder {
     const Origin origin{job_.name,          sha256_hex(job_.lock_text), job_.platform,
                         std::time(nullptr), result_.packages,           bytes};
     for (const auto& [path, text] :
-         {std::pair{activation_path(stage), format_recording(id_, *recording)},
-          std::pair{id_file(stage), id_ + "\n"}, std::pair{origin_file(stage), format_origin(origin)}})
+         {std::pair{activation_path(stage), activation}, std::pair{id_file(stage), id_ + "\n"},
+          std::pair{origin_file(stage), format_origin(origin)}})
       if (auto written = write_once(path, text); !written) return written;
     const auto hash = tree_hash(stage, result_.prefix, threads_, known_digests(plan));
     if (!hash) return tl::unexpected(hash.error());
@@ -324,7 +331,7 @@ class Builder {
 
 Result<std::optional<BuildResult>> already_published(const std::vector<Store>& stores, const std::string& id,
                                                      const Trust& trust, std::size_t packages) {
-  const auto found = find_published(stores, id, trust);
+  const auto found = find_usable(stores, id, trust);
   if (!found) return tl::unexpected(found.error());
   if (!*found) return std::optional<BuildResult>();
   BuildResult result;
@@ -376,11 +383,10 @@ Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environ
   const auto there = already_published(stores, *id, trust, packages->size());
   if (!there) return tl::unexpected(there.error());
   if (*there) {
-    keep_lock_text(stores.front(), job.lock_text);
+    if (const auto store = prepare_one(stores)) keep_lock_text(*store, job.lock_text);
     return **there;
   }
-  const auto chosen = store_with_free_name(stores, *id);
-  const auto prepared = chosen ? prepare_store(*chosen) : chosen;
+  const auto prepared = store_to_build_in(stores, *id);
   if (!prepared) return tl::unexpected(prepared.error());
   const Store& store = *prepared;
   keep_lock_text(store, job.lock_text);
@@ -403,6 +409,9 @@ Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environ
     if (!lease) return tl::unexpected(lease.error());
     if (*lease) {
       remove_dead_stages(store, *id);
+      const auto broken = move_broken_aside(store, *id);
+      if (!broken) return tl::unexpected(broken.error());
+      if (*broken) progress.say("note: '" + store.prefix(*id) + "' is damaged and is now '" + **broken + "'");
       auto result = Builder(job, environment, *lock, store, *id, progress).build(*all);
       // Whoever took the lease from us, as from a machine that slept, has removed our stage or published.
       auto found = result ? std::nullopt : published();

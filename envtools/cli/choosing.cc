@@ -110,14 +110,15 @@ class SpecLocking {
     const auto begin = std::chrono::steady_clock::now();
     auto lock = solve(check.lock && check.ours ? &*check.lock : nullptr);
     if (!lock) return tl::unexpected(lock.error());
-    const Store& store = place_.stores.front();
-    auto kept = keep_lock(store, write_lock(*lock));
+    const auto store = prepare_one(place_.stores);
+    if (!store) return tl::unexpected(store.error());
+    auto kept = keep_lock(*store, write_lock(*lock));
     if (!kept) return tl::unexpected(kept.error());
     std::string path = kept->path;
     if (check.state != LockState::none || wants_beside()) {
       if (const auto saved = save_lock(*lock, beside_); !saved) return tl::unexpected(saved.error());
       path = beside_;
-    } else if (const auto known = write_once(store.solved(key()), kept->digest + "\n"); !known) {
+    } else if (const auto known = write_once(store->solved(key()), kept->digest + "\n"); !known) {
       return tl::unexpected(known.error());
     }
     tell(*lock, path, true, begin);

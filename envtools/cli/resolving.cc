@@ -76,8 +76,11 @@ Result<std::optional<Pin>> finished(Pin pin) {
 Result<void> check_usable(const Request& request, const std::string& prefix) {
   SystemClock clock;
   const auto activation = load_activation(prefix, request.place.trust, clock, Clock::Milliseconds{0});
-  if (!activation) return tl::unexpected(activation.error());
-  return {};
+  if (activation) return {};
+  Error error = activation.error();
+  if (error.kind == ErrorKind::corrupt || error.kind == ErrorKind::not_found)
+    error.hint = "'pinstep build' moves the damaged environment aside and builds it anew";
+  return tl::unexpected(error);
 }
 
 Result<std::optional<Pin>> pin_of(const Request& request, const Published& published, const std::string& lock) {
@@ -116,15 +119,16 @@ Result<std::optional<Pin>> pin_of_directory(const World& world, const Request& r
 
 Result<std::optional<Pin>> pin_to_be_built(const Request& request, const std::string& id,
                                            const ChosenLock& lock) {
-  const Store& store = request.place.stores.front();
-  const auto kept = keep_lock(store, lock.file.text);
+  const auto store = prepare_one(request.place.stores);
+  if (!store) return tl::unexpected(store.error());
+  const auto kept = keep_lock(*store, lock.file.text);
   if (!kept) return tl::unexpected(kept.error());
   Pin pin = new_pin(request);
   pin.kind = Pin::Kind::store;
   pin.build_in_job = true;
   pin.lock = kept->digest;
-  pin.store = store.directory();
-  pin.prefixes = {{std::string(own_platform()), id, store.prefix(id)}};
+  pin.store = store->directory();
+  pin.prefixes = {{std::string(own_platform()), id, store->prefix(id)}};
   return finished(std::move(pin));
 }
 
@@ -156,7 +160,8 @@ Result<std::optional<Pin>> pin_of_file(const World& world, const Request& reques
   if (!published) return tl::unexpected(published.error());
   if (*published) {
     // For whoever asks later what the job ran in; a store that cannot be written is no error.
-    [[maybe_unused]] const auto kept = keep_lock(request.place.stores.front(), lock->file.text);
+    if (const auto store = prepare_one(request.place.stores)) [[maybe_unused]]
+      const auto kept = keep_lock(*store, lock->file.text);
     return pin_of(request, **published, digest);
   }
   switch (request.place.settings.build) {

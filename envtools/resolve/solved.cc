@@ -68,19 +68,19 @@ std::optional<KeptLock> find_solved(const std::vector<Store>& stores, std::strin
 Result<SolvedLock> solve_once(const std::vector<Store>& stores, const std::string& key, const Trust& trust,
                               const std::function<Result<Lock>()>& solve,
                               const std::function<void(const std::string& holder)>& on_wait) {
-  const Store& store = stores.front();
-  if (const auto ready = prepare_store(store); !ready) return tl::unexpected(ready.error());
+  const auto store = prepare_one(stores);
+  if (!store) return tl::unexpected(store.error());
   const auto is_solved = [&] { return find_solved(stores, key, trust).has_value(); };
-  const auto lease = LeaseTaker::take(store.build_lease("solve-" + key.substr(0, 16)), {}, is_solved, on_wait);
+  const auto lease = LeaseTaker::take(store->build_lease("solve-" + key.substr(0, 16)), {}, is_solved, on_wait);
   if (!lease) return tl::unexpected(lease.error());
   // Between the last look and the lease somebody else may have finished.
   if (auto kept = find_solved(stores, key, trust)) return SolvedLock{std::move(*kept), false};
 
   const auto lock = solve();
   if (!lock) return tl::unexpected(lock.error());
-  auto kept = keep_lock(store, write_lock(*lock));
+  auto kept = keep_lock(*store, write_lock(*lock));
   if (!kept) return tl::unexpected(kept.error());
-  if (const auto written = write_once(store.solved(key), kept->digest + "\n"); !written)
+  if (const auto written = write_once(store->solved(key), kept->digest + "\n"); !written)
     return tl::unexpected(written.error());
   return SolvedLock{std::move(*kept), true};
 }

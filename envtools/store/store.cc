@@ -17,7 +17,10 @@
 namespace pinstep {
 namespace {
 
-constexpr std::string_view kVersionText = "1\n";
+constexpr std::string_view kVersion = "1";
+constexpr std::size_t kShownVersion = 16;  // bytes
+constexpr std::string_view kOtherPlace =
+    "PINSTEP_STORE, or the setting 'store', names another place for environments";
 constexpr std::size_t kShortId = 16;
 constexpr std::size_t kSmallFile = 4096;  // bytes of an id, origin, tag or VERSION file
 
@@ -81,8 +84,11 @@ Result<void> make_directory(const std::string& path, mode_t mode) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return {};
-    return fail_errno(ENOTDIR, "create", path);
+    return fail_errno(ENOTDIR, "create", path, std::string(kOtherPlace));
   }
+  if (error_number == EEXIST)
+    return fail(ErrorKind::invalid, "'" + path + "' is a symbolic link to what is not there",
+                std::string(kOtherPlace));
   if (error_number == ENOENT && path.rfind('/') > 0) {
     const auto above = make_directory(path.substr(0, path.rfind('/')), 0755);
     if (!above) return above;
@@ -92,8 +98,7 @@ Result<void> make_directory(const std::string& path, mode_t mode) {
     }
     error_number = errno;
   }
-  return fail_errno(error_number, "create", path,
-                    "PINSTEP_STORE, or the setting 'store', names another place for environments");
+  return fail_errno(error_number, "create", path, std::string(kOtherPlace));
 }
 
 // The directories of a store, and whether each is sticky in a store that a group shares: where names must
@@ -133,7 +138,7 @@ Result<std::optional<Published>> read_published(const std::string& prefix, const
   auto id = read_file(id_file(prefix), kSmallFile);
   if (!id || !is_hex(trim(id->text), 64))
     return fail(ErrorKind::corrupt, "'" + prefix + "' has no readable environment id",
-                "move it away and build again");
+                "'pinstep build' moves it aside and builds it anew");
   Published published;
   published.id = trim(id->text);
   published.prefix = prefix;
@@ -185,6 +190,9 @@ std::string Store::prefix(std::string_view id) const { return directory_ + "/e/"
 std::string Store::stage(std::string_view id, std::string_view token) const {
   return directory_ + "/e/.stage-" + short_id(id) + "-" + std::string(token);
 }
+std::string Store::broken(std::string_view id, std::string_view token) const {
+  return directory_ + "/e/.broken-" + short_id(id) + "-" + std::string(token);
+}
 std::string Store::lock_text(std::string_view digest) const {
   return directory_ + "/l/" + std::string(digest) + ".yml";
 }
@@ -225,10 +233,10 @@ Result<Store> prepare_store(const Store& store) {
 
   const std::string version = store.directory() + "/VERSION";
   const auto text = read_file(version, kSmallFile);
-  if (text && text->text != kVersionText)
+  if (text && trim(text->text) != kVersion)
     return fail(ErrorKind::unsupported,
-                "'" + store.directory() + "' is a store of version '" + std::string(trim(text->text)) +
-                    "', this pinstep writes 1",
+                "'" + store.directory() + "' is a store of version '" +
+                    printable(trim(text->text).substr(0, kShownVersion)) + "', this pinstep writes 1",
                 "use another store, or a newer pinstep");
   if (!text && text.error().kind != ErrorKind::not_found) return tl::unexpected(text.error());
 
@@ -236,13 +244,27 @@ Result<Store> prepare_store(const Store& store) {
   for (const Directory& directory : directories(store)) {
     const mode_t mode = !shared ? 0755 : directory.sticky ? 03775 : 02775;
     if (auto made = make_directory(directory.path, mode); !made) return tl::unexpected(made.error());
+    if (::faccessat(AT_FDCWD, directory.path.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+      return fail_errno(errno, "write into", directory.path, std::string(kOtherPlace));
   }
   Store own = shared ? store.with_cache_of(::geteuid()) : store;
   if (auto made = prepare_cache(own); !made) return tl::unexpected(made.error());
   // Last: what has a VERSION is whole.
   if (!text)
-    if (auto written = write_once(version, kVersionText); !written) return tl::unexpected(written.error());
+    if (auto written = write_once(version, std::string(kVersion) + "\n"); !written)
+      return tl::unexpected(written.error());
   return own;
+}
+
+Result<Store> prepare_one(const std::vector<Store>& stores) {
+  std::optional<Error> first;
+  for (const Store& store : stores) {
+    auto prepared = prepare_store(store);
+    if (prepared) return prepared;
+    if (!first) first = prepared.error();
+  }
+  return tl::unexpected(
+      first.value_or(Error{ErrorKind::invalid, "no store is named", std::string(kOtherPlace)}));
 }
 
 Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,
@@ -263,8 +285,10 @@ Result<std::vector<Published>> list_published(const std::vector<Store>& stores, 
                                               std::string_view id_begins) {
   std::vector<Published> all;
   for (const Store& store : stores) {
-    DIR* entries = ::opendir((store.directory() + "/e").c_str());
-    if (entries == nullptr) continue;  // a store nobody has built into
+    const std::string directory = store.directory() + "/e";
+    DIR* entries = ::opendir(directory.c_str());
+    if (entries == nullptr && errno == ENOENT) continue;
+    if (entries == nullptr) return fail_errno(errno, "list", directory);
     std::vector<std::string> names;
     while (const dirent* entry = ::readdir(entries))
       if (is_hex(entry->d_name, kShortId)) names.emplace_back(entry->d_name);

@@ -2,7 +2,8 @@
 // nowhere else. Format and promises: FORMAT.md beside this file.
 //
 //   VERSION              "1"
-//   e/<id16>             prefixes, immutable; e/.stage-<id16>-<token> one being built
+//   e/<id16>             prefixes, immutable; e/.stage-<id16>-<token> one being built,
+//                        e/.broken-<id16>-<token> one that was found damaged
 //   l/<lock digest>.yml  lock texts        s/<spec key>   the digest of its lock
 //   c/                   package cache     c/archives/, c/pkgs/, c/wheels/, or these in c/<uid>/
 //   t/<tag>              tags              b/<name>       build leases
@@ -30,6 +31,7 @@ class Store {
   const std::string& directory() const { return directory_; }
   std::string prefix(std::string_view id) const;  // of a whole id: <store>/e/<first 16 digits>
   std::string stage(std::string_view id, std::string_view token) const;
+  std::string broken(std::string_view id, std::string_view token) const;
   std::string lock_text(std::string_view digest) const;
   std::string solved(std::string_view spec_key) const;
   std::string archives() const;
@@ -51,12 +53,17 @@ class Store {
 inline constexpr std::size_t kStorePathAdvice = 80;  // bytes of a prefix's path; longer is warned about
 
 // PINSTEP_STORE, else the configured list, else $XDG_DATA_HOME/pinstep or ~/.local/share/pinstep; absolute.
-// The first is built into, all are searched. Errors: invalid (not absolute, an unset variable).
+// The first that can be written to is built into, all are searched. Errors: invalid (not absolute, an unset
+// variable).
 Result<std::vector<Store>> stores(const Environment& environment, const std::string& configured);
 
 // Makes the directories and VERSION. Gives the store to build into, which has a cache of one's own if a group
 // shares the store. Errors: unsupported (a newer store), refused, no_space, os.
 Result<Store> prepare_store(const Store& store);
+
+// The first of the stores that can be prepared and written to: what is new goes there, the others are only
+// searched. Errors: that of the first store.
+Result<Store> prepare_one(const std::vector<Store>& stores);
 
 // What lies published under an id. A prefix by somebody untrusted counts as absent.
 struct Published {
@@ -71,7 +78,8 @@ struct Published {
 // Errors: conflict (same first digits, another id), corrupt.
 Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,
                                                 const Trust& trust);
-// All of them, or those whose id begins so (at least 4 digits).
+// All of them, or those whose id begins so (at least 4 digits). Stores that nobody has built into count as
+// empty. Errors: a store that cannot be read.
 Result<std::vector<Published>> list_published(const std::vector<Store>& stores, const Trust& trust,
                                               std::string_view id_begins = {});
 

@@ -125,6 +125,27 @@ TEST(Store, ThatCannotBeMadeSaysWhatToDo) {
   EXPECT_NE(made.error().hint.find("PINSTEP_STORE"), std::string::npos) << made.error().hint;
 }
 
+TEST(Store, ToWriteToIsTheFirstThatCanBe) {
+  const TemporaryDirectory directory;
+  write_file(directory / "file", "");
+  write_file(directory / "newer/VERSION", "2\n");
+  std::filesystem::create_symlink("nothing", directory / "dangling");
+  const auto at = [&](const char* name) { return Store(directory / name); };
+  const auto one = prepare_one({at("file"), at("newer"), at("dangling"), at("good"), at("other")});
+  ASSERT_TRUE(one) << one.error().cause;
+  EXPECT_EQ(one->directory(), at("good").directory());
+  EXPECT_FALSE(std::filesystem::exists(directory / "other"));
+  const auto none = prepare_one({at("dangling"), at("file")});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().cause, "'" + at("dangling").directory() + "' is a symbolic link to what is not there");
+}
+
+TEST(Store, VersionNeedsNoNewLine) {
+  const TemporaryDirectory directory;
+  write_file(directory / "VERSION", "1");
+  EXPECT_TRUE(prepare_store(Store(directory.path())));
+}
+
 TEST(Published, IsFoundInTheFirstStoreThatHasIt) {
   const TemporaryDirectory directory;
   const std::vector<Store> all{Store(directory / "one"), Store(directory / "two")};
@@ -137,6 +158,13 @@ TEST(Published, IsFoundInTheFirstStoreThatHasIt) {
   EXPECT_EQ((*found)->built, 17);
   EXPECT_EQ((*found)->packages, 3u);
   EXPECT_EQ((*found)->bytes, 1000u);
+}
+
+TEST(Published, InAStoreThatCannotBeReadIsNotNone) {
+  const TemporaryDirectory directory;
+  write_file(directory / "file", "");
+  EXPECT_FALSE(list_published({Store(directory / "file")}, kMe));
+  EXPECT_TRUE(list_published({Store(directory / "absent")}, kMe));
 }
 
 TEST(Published, UnderTheSameFirstDigitsButAnotherIdIsAConflict) {
