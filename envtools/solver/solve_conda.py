@@ -28,7 +28,7 @@ def solve(request):
     specs = [_match_spec(text, index, request["channels"]) for index, text in enumerate(request["specs"])]
     channels = [rattler.Channel(channel["url"]) for channel in request["channels"]]
     _make_cache(request["cache"])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
+    _limit_files()
     action = "force-cache-only" if request["offline"] else "cache-or-fetch"
     gateway = rattler.Gateway(request["cache"], rattler.SourceConfig(cache_action=action),
                               client=rattler.Client.default_client(user_agent="pinstep"))
@@ -58,6 +58,12 @@ def _make_cache(path):
         raise Refusal(kinds.get(error.errno, "not_found"),
                       f"the channels' indexes cannot be kept in '{path}': {error.strerror}",
                       "XDG_CACHE_HOME or HOME says where caches are") from None
+
+
+def _limit_files():
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limit = FILE_LIMIT if soft == resource.RLIM_INFINITY else min(soft, FILE_LIMIT)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
 
 
 async def _watched(call, request):

@@ -222,7 +222,7 @@ def test_a_file_without_digest_is_fetched_and_its_digest_told(server, fetch):
 
 
 @pytest.mark.parametrize("status, kind, requests", [(404, "not_found", 1), (410, "not_found", 1), (401, "refused", 1),
-                                                    (403, "refused", 1), (500, "network", 3), (503, "network", 3)])
+                                                    (403, "refused", 1), (503, "network", 3)])
 def test_what_a_server_says_decides_what_is_told_and_whether_it_is_tried_again(server, fetch, tmp_path, status, kind,
                                                                                 requests):
     server.faults["/x"] = [{"status": status}] * 5

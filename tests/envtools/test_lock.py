@@ -316,6 +316,12 @@ def test_a_channel_that_stalls_or_never_ends_is_given_up(solver, tmp_path, manne
     assert cause in json.loads(done.stdout)["error"]["cause"], done
 
 
+def test_a_limit_on_the_size_of_files_stays(locker):
+    locker.spec("xz")
+    done = locker.user.run("prlimit", "--fsize=1000000", PINSTEP, "lock")
+    assert done.returncode == 0, done
+
+
 def test_a_cache_that_cannot_be_is_named(locker):
     locker.spec("xz")
     kind, cause = locker.refused(XDG_CACHE_HOME="/dev/null")

@@ -1,7 +1,6 @@
 """pinstep setup: the solver's private venv."""
 
 import json
-import re
 import subprocess
 
 import pytest
@@ -65,14 +64,19 @@ def test_failures_say_why_and_leave_nothing(pinstep, arguments, cause, kind):
     assert not state.exists() and not (pinstep.home / "here").exists()
 
 
+VENV = """#!/bin/sh
+case $* in *"-m venv"*) ;; *) exit 0 ;; esac
+for directory; do :; done
+mkdir -p $directory/bin
+printf '#!/bin/sh\\necho "ERROR: No matching distribution found for uv==1" >&2\\nexit 1\\n' >$directory/bin/python
+chmod +x $directory/bin/python
+"""
+
+
 def test_wheels_for_another_machine_leave_no_directory(pinstep):
-    wheels = pinstep.home / "wheels"
-    wheels.mkdir()
-    for wheel in WHEELS.glob("*.whl"):
-        name = re.sub("manylinux.*", "macosx_11_0_arm64.whl", wheel.name)
-        (wheels / name).symlink_to(wheel)
-    done = pinstep("setup", f"--from={wheels}", "--dir=here")
-    assert (done.returncode, "cannot install the solver" in done.stderr) == (1, True), done
+    pinstep.write("bin/python3", VENV).chmod(0o755)
+    done = pinstep("setup", f"--from={WHEELS}", "--dir=here", PATH=f"{pinstep.home / 'bin'}:/usr/bin:/bin")
+    assert (done.returncode, "cannot install the solver: No matching" in done.stderr) == (1, True), done
     assert "are they for this machine" in done.stderr, done
     assert not (pinstep.home / "here").exists()
 
