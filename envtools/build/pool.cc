@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include "envtools/base/without_exceptions.h"
+
 namespace pinstep {
 
 Pool::Pool(int threads) {
@@ -47,7 +49,7 @@ void Pool::work() {
     const Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
-    const Result<void> done = task();
+    const Result<void> done = without_exceptions(task);
     lock.lock();
     if (done || error_) continue;
     error_ = done.error();

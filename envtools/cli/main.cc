@@ -6,6 +6,7 @@
 
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
+#include "envtools/base/without_exceptions.h"
 #include "envtools/cli/cli.h"
 #include "pinstep_config.h"
 
@@ -74,9 +75,11 @@ int run(const Arguments& arguments) {
 }  // namespace pinstep::cli
 
 int main(int argc, char** argv) {
-  const int code = pinstep::cli::run({argv + 1, argv + argc});
+  using namespace pinstep;
+  const auto done = without_exceptions([&]() -> Result<int> { return cli::run({argv + 1, argv + argc}); });
+  const int code = done ? *done : cli::report(done.error(), false);
   // A pin that did not get onto a full disk must not pass for none.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::perror("pinstep: error: cannot write to standard output");
-  return pinstep::cli::kFailed;
+  return cli::kFailed;
 }

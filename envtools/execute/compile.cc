@@ -15,10 +15,14 @@ namespace {
 //
 // Unchecked hashes: the prefix never changes, so python need not look at the source, and times say nothing.
 // The file name inside is relative: the compiled form is the same in every prefix, and python puts the real
-// name in when it imports. A source that is no python, as some test data, is left alone; a full disk is not.
+// name in when it imports. A source that is no python, as some test data, or more than this python can compile
+// is left alone; a full disk is not. Whoever interrupts or ends the build hears nothing of it from here.
 constexpr const char* kScript = R"(
 import sys
 sys.path[:] = [entry for entry in sys.path if entry]
+import signal
+for number in (signal.SIGINT, signal.SIGPIPE):
+    signal.signal(number, signal.SIG_DFL)
 import errno, os, py_compile, warnings
 
 NO_SPACE = 3
@@ -33,9 +37,9 @@ def work(mine):
         try:
             made = py_compile.compile(source, dfile=source, doraise=True,
                                       invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-        except py_compile.PyCompileError as error:
-            if error.exc_type_name == 'MemoryError':
-                raise
+        except OSError:
+            raise
+        except Exception:
             continue
         os.write(1, os.fsencode(made) + b'\0')
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "envtools/base/error.h"
+#include "envtools/base/without_exceptions.h"
 
 namespace pinstep {
 
@@ -26,7 +27,7 @@ inline Result<void> run_workers(std::size_t count, int jobs,
 
   const auto worker = [&] {
     for (std::size_t i; (i = next++) < count; ++done) {
-      if (auto result = work(i); !result) {
+      if (auto result = without_exceptions([&] { return work(i); }); !result) {
         const std::lock_guard lock(mutex);
         if (!error) error = result.error();
         next = count;

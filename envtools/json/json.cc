@@ -3,6 +3,29 @@
 #include "envtools/base/text.h"
 
 namespace pinstep {
+namespace {
+
+constexpr int kDepthLimit = 256;  // of our formats and those of packages none is deeper than 10
+
+// The library takes such text, and then frees and prints it by recursion.
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') {
+      ++i;
+      continue;
+    }
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if ((c == '[' || c == '{') && ++depth > kDepthLimit) return true;
+    if (c == ']' || c == '}') --depth;
+  }
+  return false;
+}
+
+}  // namespace
 
 Json json_of(const Error& error) {
   return {{"kind", std::string(to_string(error.kind))}, {"cause", error.cause}, {"hint", error.hint}};
@@ -17,6 +40,9 @@ Error error_of(const Json& json) {
 }
 
 Result<Json> parse_json(std::string_view text, std::string_view subject) {
+  if (is_too_deep(text))
+    return fail(ErrorKind::invalid,
+                std::string(subject) + " is nested more than " + std::to_string(kDepthLimit) + " deep");
   try {
     return Json::parse(text);
   } catch (const Json::exception& problem) {

@@ -1,12 +1,15 @@
 """pinstep build, run, list and show, from outside."""
 
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
+import tarfile
 import threading
 
 import pytest
@@ -36,6 +39,29 @@ def failure(done):
     """The one object that a failed command printed."""
     assert done.returncode == 1, done
     return json.loads(done.stdout)
+
+
+def packed(alice, name, files, **index):
+    """A package of these texts; gives the part of an explicit lock that names it."""
+    index = {"name": name, "version": "1", "build": "0", "build_number": 0, "depends": [], **index}
+    paths = [{"_path": path, "path_type": "hardlink", "sha256": hashlib.sha256(text.encode()).hexdigest(),
+              "size_in_bytes": len(text)} for path, text in files.items()]
+    whole = {**files, "info/paths.json": json.dumps({"paths_version": 1, "paths": paths})}
+    whole["info/index.json"] = index["raw"] if "raw" in index else json.dumps(index)
+    archive = alice.write(f"channel/noarch/{name}-1-0.tar.bz2", "")
+    with tarfile.open(archive, "w:bz2") as tar:
+        for path, text in whole.items():
+            member = tarfile.TarInfo(path)
+            member.size, member.mtime = len(text), 1600000000
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return f"{archive.as_uri()}#sha256:{hashlib.sha256(archive.read_bytes()).hexdigest()}\n"
+
+
+def python_and(alice, files):
+    """A lock with Python and a package of such sources."""
+    package = packed(alice, "sources", {f"site-packages/{name}.py": text for name, text in files.items()},
+                     noarch="python", subdir="noarch")
+    return alice.write("python.lock", explicit(made().as_uri(), chosen(made(), ["python"])) + package)
 
 
 # ---- build
@@ -251,6 +277,15 @@ def test_an_environment_that_no_step_could_read_is_not_published(alice):
     assert visible(alice.home / "s") == [] and leftovers(alice.home / "s") == []
 
 
+@pytest.mark.parametrize("text", ["x=" + 100000 * "-" + "1\n", "x=" + 5000 * "(" + 5000 * ")", "\0", "print 1"],
+                         ids=["signs", "parentheses", "NUL", "Python 2"])
+def test_a_source_that_cannot_be_compiled_is_left_alone(alice, text):
+    built = alice.build("--store=s", python_and(alice, {"odd": text, "plain": "x = 1\n"}))
+    [directory] = (alice.home / "s/e" / built["id"][:16]).glob("lib/python3*/site-packages")
+    assert (directory / "odd.py").read_text() == text
+    assert [path.name.split(".")[0] for path in (directory / "__pycache__").iterdir()] == ["plain"]
+
+
 # ---- what goes wrong: one sentence, and nothing left
 
 def test_a_spec_that_is_not_locked_and_cannot_be_names_the_command(alice):
@@ -321,6 +356,29 @@ def test_packages_with_link_scripts_are_refused(alice, testdata):
     error = failure(alice("build", "--json", "--store=s", lock))
     assert error["error"] == "refused" and "link-scripts" in error["cause"], error
     assert leftovers(alice.home / "s") == []
+
+
+@pytest.mark.parametrize("number, whom", [
+    (signal.SIGINT, "group"), (signal.SIGTERM, "pinstep")], ids=["Ctrl-C", "SIGTERM"])
+def test_who_ends_a_build_while_it_compiles_hears_nothing_of_python(alice, number, whom):
+    text = "".join(f"def f{i}(a, b): return a + b * {i}\n" for i in range(2000))
+    lock = python_and(alice, {f"m{i}": text for i in range(100)})
+    build = alice.start(PINSTEP, "build", "-v", "--store=s", lock)
+    for line in build.stderr:
+        if "stage: compile" in line:
+            break
+    while not list((alice.home / "s/e").glob(".stage-*/lib/python3*/site-packages/__pycache__/m*")):
+        assert build.poll() is None
+    (os.killpg if whom == "group" else os.kill)(build.pid, number)
+    rest = build.stderr.read()                   # until nobody has it open any more
+    assert build.wait() != 0 and "Traceback" not in rest and visible(alice.home / "s") == [], rest
+
+
+def test_metadata_that_would_exhaust_the_stack_is_one_error(alice):
+    lock = alice.write("x.lock", "# platform: linux-64\n@EXPLICIT\n" +
+                       packed(alice, "deep", {}, raw=200000 * "[" + 200000 * "]"))
+    done = alice("build", "--json", "--store=s", lock)
+    assert failure(done)["error"] in ("corrupt", "invalid") and "nested" in done.stdout and done.stderr == "", done
 
 
 @pytest.mark.parametrize("arguments", [["--jobs=0"], ["--jobs=x"], ["--link-scripts=refuse"], ["a", "b"], ["--bogus"]])

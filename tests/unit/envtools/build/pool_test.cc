@@ -52,5 +52,13 @@ TEST(ThreadCount, IsWhatIsWantedElseTheCoresOfThisProcess) {
   EXPECT_GE(thread_count(0), 1);
 }
 
+TEST(Pool, EndsWithWhatATaskThrows) {
+  Pool pool(2);
+  pool.add([]() -> Result<void> { throw std::bad_alloc(); });
+  const auto finished = pool.finish();
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().cause, "there is not enough memory");
+}
+
 }  // namespace
 }  // namespace pinstep

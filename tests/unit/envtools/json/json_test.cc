@@ -29,5 +29,16 @@ TEST(ParseJson, NamesTheSubject) {
   EXPECT_TRUE(broken.error().cause.starts_with("the answer is not JSON: ")) << broken.error().cause;
 }
 
+TEST(ParseJson, TakesNothingThatCouldExhaustTheStack) {
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_THAT(parse_json(nested(256), "x"), testing_support::Succeeds());
+  for (const std::string& text :
+       {nested(257), nested(200000), std::string(200000, '['), "[\"\\\"\"," + nested(256) + "]"})
+    EXPECT_THAT(parse_json(text, "x"),
+                testing_support::FailsWith(ErrorKind::invalid, "x is nested more than 256 deep"));
+  EXPECT_THAT(parse_json("\"" + std::string(1000, '[') + "\\\"" + std::string(1000, '{') + "\"", "x"),
+              testing_support::Succeeds());
+}
+
 }  // namespace
 }  // namespace pinstep
