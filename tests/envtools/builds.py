@@ -170,14 +170,15 @@ def kill_in(builder, store, lock, stage, delay):
     return None if visible(store) or not hit else hit[-1]
 
 
-def kill_builds(builder, lock, wanted, pick):
-    """Kills builds until each stage was hit `wanted` times, and looks at the store after each. `pick(a, b)` gives
-    a number between them. Returns {stage: hits}. The builder is on disk: in memory publishing takes no time."""
+def kill_builds(builder, lock, wanted, pick, stages=STAGES):
+    """Kills builds until each of the stages was hit `wanted` times, and looks at the store after each. `pick(a, b)`
+    gives a number between them. Returns {stage: hits}. To hit publish the builder is on disk: in memory it takes no
+    time."""
     lengths = stage_lengths(builder, builder.home / "measured", lock)
     right = builder.build(f"--store={builder.home / 'measured'}", lock)
     hits = dict.fromkeys(STAGES, 0)
-    for number in range(wanted * len(STAGES) * 4):
-        stage = min(STAGES, key=lambda name: hits[name])
+    for number in range(wanted * len(stages) * 4):
+        stage = min(stages, key=lambda name: hits[name])
         if hits[stage] >= wanted:
             break
         # What is in the cache is neither fetched nor unpacked again.
