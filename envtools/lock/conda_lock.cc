@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include "envtools/base/reserved.h"
 #include "envtools/base/text.h"
 #include "envtools/channel/channel.h"
 #include "envtools/hash/hash.h"
@@ -165,7 +166,22 @@ class Reader {
     if (const auto done = read_channels(node.find("channels")); !done) return done;
     std::map<std::string, std::string> custom;
     if (const auto done = text_map(node, "custom_metadata", custom); !done) return done;
+    if (const auto done = check_variables(node.find("custom_metadata")); !done) return done;
     read_custom(custom);
+    return {};
+  }
+
+  // As of a spec: a lock may come from elsewhere.
+  Result<void> check_variables(const YamlNode* custom) const {
+    if (custom == nullptr) return {};
+    for (const YamlKey& key : custom->keys) {
+      if (!key.text.starts_with(kVariableKey)) continue;
+      const std::string_view name = std::string_view(key.text).substr(kVariableKey.size());
+      const std::string quoted = "'" + printable(name) + "'";
+      if (!is_variable_name(name)) return fail_at(key.line, quoted + " is not the name of a variable");
+      if (const auto because = reserved_because(name))
+        return fail_at(key.line, quoted + " cannot be set here: " + std::string(*because));
+    }
     return {};
   }
 
@@ -258,9 +274,22 @@ class Reader {
   std::map<std::string, std::string, std::less<>> channel_urls_;
 };
 
+// The 1-based line of git's first mark; 0 if there is none.
+int line_of_conflict(std::string_view text) {
+  int number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++number;
+    if (line.starts_with("<<<<<<< ")) return number;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<Lock> parse_conda_lock(std::string_view text, const std::string& path) {
+  if (trim(text).empty()) return fail(ErrorKind::invalid, path + ": the lock is empty");
+  if (const int line = line_of_conflict(text); line > 0)
+    return fail(ErrorKind::invalid, location(path, line) + "a merge has left a conflict here");
   const auto root = parse_yaml(text, path);
   if (!root) return tl::unexpected(root.error());
   if (!root->is_map())

@@ -106,7 +106,11 @@ Result<Lock> parse_lock(std::string_view text, const std::string& path) {
                 "'pixi workspace export conda-explicit-spec' writes one that is");
   if (has(keys, "dependencies") && !has(keys, "package"))
     return fail(ErrorKind::invalid, path + ": this is an environment file, not a lock");
-  return parse_conda_lock(*decoded, path);
+  auto lock = parse_conda_lock(*decoded, path);
+  if (!lock && lock.error().kind == ErrorKind::invalid && lock.error().hint.empty())
+    lock.error().hint =
+        "an older version, such as git checkout brings back, or 'pinstep lock --update' mends it";
+  return lock;
 }
 
 Result<Lock> load_lock(const std::string& path) {

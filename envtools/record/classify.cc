@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 
+#include "envtools/base/reserved.h"
 #include "envtools/record/recorder.h"
 
 namespace pinstep {
@@ -49,12 +50,15 @@ bool gives(const Added& added, Value before, Value after) {
 
 class Classifier {
  public:
-  Classifier(const Observation& first, const Observation& other, const Observation& preset)
-      : first_(first), other_(other), preset_(preset) {}
+  Classifier(const Observation& first, const Observation& other, const Observation& preset,
+             const std::set<std::string>& names_of_machine)
+      : first_(first), other_(other), preset_(preset), names_of_machine_(names_of_machine) {}
 
   void variable(const std::string& name) {
     if (is_function(name)) return;  // noted where they are listed
     if (is_backup(name)) return;
+    if (const auto because = name == "PATH" ? std::nullopt : reserved_because(name))
+      return note("'" + name + "' is not recorded: " + std::string(*because));
     const Value before = first_.before.get(name), after = first_.after.get(name);
     const Value preset_before = preset_.before.get(name), preset_after = preset_.after.get(name);
     const bool changed = before != after;
@@ -62,7 +66,10 @@ class Classifier {
     if (changed != changed_for_other || (changed && after != other_.after.get(name)))
       return note("'" + name + "' depends on the user or the machine and is not recorded");
     if (!changed) return changed_only_if_set(name, preset_after);
-    if (name == "LD_PRELOAD") note("'LD_PRELOAD' is set by the environment, for every program of a step");
+    if (after && names_of_machine_.contains(std::string(*after)))
+      return note("'" + name + "' names the machine and is not recorded");
+    if (affects_every_program(name))
+      note("'" + name + "' is set by the environment, for every program of a step");
     if (after == preset_after) return set_or_unset(name, after);
     const auto added = added_to_list(preset_before, preset_after);
     if (added && gives(*added, before, after)) return add_to_list(name, *added);
@@ -96,6 +103,7 @@ class Classifier {
   const Observation& first_;
   const Observation& other_;
   const Observation& preset_;
+  const std::set<std::string>& names_of_machine_;
   Recording recording_;
 };
 
@@ -108,11 +116,12 @@ std::set<std::string> changed_names(const Observation& observation) {
   return names;
 }
 
-Recording classify(const Observation& first, const Observation& other, const Observation& preset) {
+Recording classify(const Observation& first, const Observation& other, const Observation& preset,
+                   const std::set<std::string>& names_of_machine) {
   std::set<std::string> names = changed_names(first);
   names.merge(changed_names(other));
   names.merge(changed_names(preset));
-  Classifier classifier(first, other, preset);
+  Classifier classifier(first, other, preset, names_of_machine);
   for (const std::string& name : names) classifier.variable(name);
   return classifier.take();
 }

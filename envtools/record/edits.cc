@@ -1,4 +1,5 @@
 #include "envtools/activation/activation.h"
+#include "envtools/base/reserved.h"
 #include "envtools/json/json.h"
 #include "envtools/record/recorder.h"
 
@@ -19,10 +20,13 @@ class PlainEdits {
   Result<void> add(const std::string& name, const std::string& value, const std::string& where) {
     if (!is_recordable_name(name) || value.find('\0') != std::string::npos)
       return fail(ErrorKind::invalid, where + ": '" + name + "' cannot be an environment variable");
-    if (name == "PATH")
-      recording_.notes.push_back(where + ": PATH is not set, as conda does not: list the program's package");
-    else
-      variables_[name] = value;
+    if (const auto because = reserved_because(name)) {
+      recording_.notes.push_back(where + ": '" + name + "' is not set: " + std::string(*because));
+      return {};
+    }
+    if (affects_every_program(name))
+      recording_.notes.push_back(where + ": '" + name + "' is set, for every program of a step");
+    variables_[name] = value;
     return {};
   }
 

@@ -1,12 +1,16 @@
 #include "envtools/record/recorder.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 
+#include "envtools/activation/activation.h"
 #include "envtools/base/fd.h"
-#include "envtools/base/process.h"
 #include "envtools/base/text.h"
+#include "envtools/record/guard.h"
+#include "envtools/record/shell.h"
 
 namespace pinstep {
 namespace {
@@ -15,25 +19,25 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kAnswerLimit = 16 << 20;  // bytes of an environment
 constexpr std::size_t kFileLimit = 1 << 20;     // bytes of a file of env_vars.d
-constexpr const char* kTimeLimit = "30";        // seconds, for one run of all scripts
-constexpr int kTimedOut = 124;                  // timeout(1)'s word
-constexpr std::string_view kEndOfFunctions = "\1\n";
+constexpr int kTimeLimit = 30;                  // seconds, for one run of all scripts
+constexpr int kCannotRun = 126;                 // the shell's word
+constexpr std::string_view kEndOfRemarks = "\1\n";
 
-// What the scripts print goes to standard error. They are sourced without arguments, as conda does. The answer,
-// names of shell functions, a mark, and the environment as env(1) -0 has it, goes into a file: what a script
-// leaves running could hold a pipe open for ever.
-constexpr const char* kScript = R"(exec 1>&2 </dev/null
-cd "$1" || exit
-__pinstep_answer=$2
-shift 2
+// The scripts are sourced without arguments, as conda does. The answers go into files that have numbers only:
+// remarks are the host's name, names of shell functions and a mark; the environment is as env(1) -0 has it.
+// A script may have defined functions with the names of builtins, and a trap that prints.
+constexpr const char* kScript = R"(cd "$1" || exit
+printf '%s\n' "$HOSTNAME" >&101
+shift
 __pinstep_scripts=("$@")
 set --
 for __pinstep_script in "${__pinstep_scripts[@]}"; do . "$__pinstep_script"; done
 builtin set +eu
-exec >|"$__pinstep_answer"
-builtin compgen -A function
-builtin printf '\1\n'
-builtin exec /usr/bin/env -0)";
+builtin trap - DEBUG ERR EXIT
+builtin compgen -A function >&101
+builtin printf '\1\n' >&101
+/usr/bin/env -0 >&100)";
+static_assert(kEnvironmentFd == 100 && kRemarksFd == 101);
 
 std::vector<std::string> files_in(const std::string& directory, std::string_view ending) {
   std::vector<std::string> names;
@@ -77,19 +81,39 @@ Environment moved(const Environment& environment, const RecordRequest& request) 
 
 // Somebody who activates: what differs from user to user, and from place to place.
 struct Somebody {
-  const char* name;
   const char* directory;
+  Circumstances circumstances;
+  Environment::Variables variables;
 };
 
+Somebody usual() {
+  return {"/",
+          Circumstances::usual,
+          {{"HOME", "/nonexistent/pinstep-a"},
+           {"USER", "pinstep-a"},
+           {"LOGNAME", "pinstep-a"},
+           {"SHELL", "/bin/bash"},
+           {"TERM", "dumb"},
+           {"LANG", "C"}}};
+}
+
+constexpr std::string_view kOtherHost = "pinstep-b";
+
+Somebody other() {
+  return {"/usr",
+          Circumstances::unusual,
+          {{"HOME", "/nonexistent/pinstep-b"},
+           {"USER", "pinstep-b"},
+           {"LOGNAME", "pinstep-b"},
+           {"SHELL", "/bin/sh"},
+           {"TERM", "xterm"},
+           {"LANG", "C.UTF-8"},
+           {"TMPDIR", "/var/tmp"}}};
+}
+
 Environment clean_environment(const Somebody& somebody, const std::vector<RecordedEdit>& edits) {
-  const std::string home = std::string("/nonexistent/") + somebody.name;
-  Environment environment({{"PATH", "/usr/local/bin:/usr/bin:/bin"},
-                           {"HOME", home},
-                           {"USER", somebody.name},
-                           {"LOGNAME", somebody.name},
-                           {"SHELL", "/bin/bash"},
-                           {"TERM", "dumb"},
-                           {"LANG", "C"}});
+  Environment environment(somebody.variables);
+  environment.set("PATH", "/usr/local/bin:/usr/bin:/bin");
   for (const RecordedEdit& edit : edits) apply(environment, {edit.op, edit.name, edit.value});
   return environment;
 }
@@ -115,77 +139,118 @@ class Runner {
       : request_(request), scripts_(std::move(scripts)) {}
 
   Result<Observation> run_in(const Environment& before, const Somebody& somebody) {
-    // Its place is taken away again with the stage if this process is killed.
-    const std::string answer = request_.directory + "/.activation-answer";
-    Command command{{"/usr/bin/timeout", "-k", "1", kTimeLimit, "/bin/bash", "--noprofile", "--norc", "-c",
-                     kScript, "activate", somebody.directory, answer},
-                    before};
-    command.argv.insert(command.argv.end(), scripts_.begin(), scripts_.end());
-    const auto done = run(command, 0);
-    if (!done) return tl::unexpected(done.error());
-    const auto file = read_file(answer, kAnswerLimit);
-    std::error_code ignored;
-    fs::remove(answer, ignored);
-    if (done->exit_code == kTimedOut)
-      return fail(ErrorKind::timed_out, "the environment's activation scripts did not end in " +
-                                            std::string(kTimeLimit) + " seconds");
-    const std::size_t mark = file ? file->text.find(kEndOfFunctions) : std::string::npos;
-    if (mark == std::string::npos || done->exit_code != 0)
-      return fail(ErrorKind::corrupt, "the environment's activation scripts end the shell that sources them",
-                  "the scripts are " + names());
-    note_functions(std::string_view(file->text).substr(0, mark));
-    return Observation{moved(before, request_),
-                       moved(parse(file->text.substr(mark + kEndOfFunctions.size())), request_)};
+    ShellRun run{{"/bin/bash", "--noprofile", "--norc", "-p", "-c", kScript, "activate", somebody.directory},
+                 before,
+                 somebody.circumstances,
+                 kTimeLimit};
+    run.argv.insert(run.argv.end(), scripts_.begin(), scripts_.end());
+    const auto end = run_shell(run, kAnswerLimit);
+    if (!end) return tl::unexpected(end.error());
+    const std::size_t mark = end->remarks.find(kEndOfRemarks);
+    const bool complete = end->environment.ends_with('\0') && end->environment.size() <= kAnswerLimit;
+    if (end->timed_out || end->signal != 0 || end->exit_code != 0 || !complete)
+      return tl::unexpected(what_went_wrong(*end, mark != std::string::npos));
+    note_remarks(std::string_view(end->remarks).substr(0, mark));
+    return Observation{moved(before, request_), moved(parse(end->environment), request_)};
   }
 
   const std::set<std::string>& functions() const { return functions_; }
+  // Of the last run.
+  const std::string& host() const { return host_; }
 
  private:
   static Environment parse(const std::string& output) {
     std::vector<const char*> entries;
-    for (std::size_t at = 0; at < output.size(); at = output.find('\0', at) + 1) {
+    for (std::size_t at = 0; at < output.size(); at = output.find('\0', at) + 1)
       entries.push_back(output.c_str() + at);
-      if (output.find('\0', at) == std::string::npos) break;
-    }
     entries.push_back(nullptr);
     return Environment::from(entries.data());
   }
 
-  void note_functions(std::string_view list) {
-    for (const std::string_view name : split(list, '\n'))
+  Error what_went_wrong(const ShellEnd& end, bool sourced) const {
+    const std::string scripts = "the environment's activation scripts ";
+    const std::string hint = "the scripts are " + names();
+    if (end.timed_out)
+      return {ErrorKind::timed_out, scripts + "did not end in " + std::to_string(kTimeLimit) + " seconds",
+              hint};
+    if (end.signal != 0)
+      return {ErrorKind::corrupt, scripts + "were ended by signal " + std::to_string(end.signal), hint};
+    if (sourced && end.exit_code == kCannotRun)
+      return {ErrorKind::corrupt, scripts + "leave an environment that is too large to start a program in",
+              hint};
+    return {ErrorKind::corrupt, scripts + "end the shell that sources them", hint};
+  }
+
+  void note_remarks(std::string_view lines) {
+    const auto halves = split_once(lines, '\n');
+    host_ = halves ? halves->before : "";
+    for (const std::string_view name : split(halves ? halves->after : "", '\n'))
       if (!name.empty()) functions_.emplace(name);
   }
 
   std::string names() const {
     std::string list;
     for (const std::string& script : scripts_)
-      list += (list.empty() ? "'" : ", '") + fs::path(script).filename().string() + "'";
+      list += (list.empty() ? "'" : ", '") + printable(fs::path(script).filename().string()) + "'";
     return list;
   }
 
   const RecordRequest& request_;
   std::vector<std::string> scripts_;
   std::set<std::string> functions_;
+  std::string host_;
 };
+
+// What names this machine and could not be made to differ.
+std::set<std::string> names_of_machine(bool host_differed) {
+  std::set<std::string> names;
+  utsname machine{};
+  if (::uname(&machine) != 0) return names;
+  names.insert({machine.release, machine.version});
+  if (host_differed) return names;
+  const std::string host = machine.nodename;
+  names.insert({host, host.substr(0, host.find('.'))});
+  return names;
+}
 
 Result<Recording> record_scripts(const RecordRequest& request, std::vector<std::string> scripts,
                                  const std::vector<RecordedEdit>& edits) {
-  constexpr Somebody kFirst{"pinstep-a", "/"};
-  constexpr Somebody kOther{"pinstep-b", "/usr"};
   Runner runner(request, std::move(scripts));
-  const auto first = runner.run_in(clean_environment(kFirst, edits), kFirst);
+  const auto first = runner.run_in(clean_environment(usual(), edits), usual());
   if (!first) return tl::unexpected(first.error());
-  const auto other = runner.run_in(clean_environment(kOther, edits), kOther);
-  if (!other) return tl::unexpected(other.error());
-  Environment before = clean_environment(kFirst, edits);
+  const auto second = runner.run_in(clean_environment(other(), edits), other());
+  if (!second) return tl::unexpected(second.error());
+  const bool host_differed = runner.host() == kOtherHost;
+  Environment before = clean_environment(usual(), edits);
   preset(before, changed_names(*first));
-  const auto with_values = runner.run_in(before, kFirst);
+  const auto with_values = runner.run_in(before, usual());
   if (!with_values) return tl::unexpected(with_values.error());
 
-  Recording recording = classify(*first, *other, *with_values);
+  Recording recording = classify(*first, *second, *with_values, names_of_machine(host_differed));
   for (const std::string& name : runner.functions())
     recording.notes.push_back("the shell function '" + name + "' is not recorded");
   return recording;
+}
+
+// As above, and the tree is the same afterwards.
+Result<Recording> record_on_guarded_tree(const RecordRequest& request, std::vector<std::string> scripts,
+                                         const std::vector<RecordedEdit>& edits) {
+  auto tree = GuardedTree::guard(request.directory);
+  if (!tree) return tl::unexpected(tree.error());
+  auto effect = record_scripts(request, std::move(scripts), edits);
+  if (auto same = tree->release(); !same) return tl::unexpected(same.error());
+  return effect;
+}
+
+// A file that activation could not read would make the prefix useless.
+Result<void> check_size(const Recording& recording) {
+  constexpr std::size_t kHead = 256;  // more than the first line
+  if (recording.edits.size() <= Activation::kRecordLimit &&
+      format_recording("", recording).size() + kHead <= Activation::kSizeLimit)
+    return {};
+  return fail(ErrorKind::corrupt, "what activating the environment does is more than " +
+                                      std::to_string(Activation::kRecordLimit) + " changes or " +
+                                      std::to_string(Activation::kSizeLimit) + " bytes");
 }
 
 }  // namespace
@@ -194,17 +259,20 @@ Result<Recording> record_activation(const RecordRequest& request) {
   const auto env_vars = read_env_vars(request.directory + "/etc/conda/env_vars.d");
   if (!env_vars) return tl::unexpected(env_vars.error());
   auto recording = plain_edits(request.prefix, *env_vars, request.variables);
+  if (!recording) return recording;
   const std::string directory = request.directory + "/etc/conda/activate.d";
   std::vector<std::string> scripts;
   for (const std::string& name : files_in(directory, ".sh")) scripts.push_back(directory + "/" + name);
-  if (!recording || scripts.empty()) return recording;
-
-  // The scripts are to see the tree where it is.
-  const auto here = plain_edits(request.directory, *env_vars, request.variables);
-  auto effect = record_scripts(request, std::move(scripts), here->edits);
-  if (!effect) return effect;
-  recording->edits.insert(recording->edits.end(), effect->edits.begin(), effect->edits.end());
-  recording->notes.insert(recording->notes.end(), effect->notes.begin(), effect->notes.end());
+  if (!scripts.empty()) {
+    // The scripts are to see the tree where it is.
+    const auto here = plain_edits(request.directory, *env_vars, request.variables);
+    if (!here) return here;
+    auto effect = record_on_guarded_tree(request, std::move(scripts), here->edits);
+    if (!effect) return effect;
+    recording->edits.insert(recording->edits.end(), effect->edits.begin(), effect->edits.end());
+    recording->notes.insert(recording->notes.end(), effect->notes.begin(), effect->notes.end());
+  }
+  if (auto fits = check_size(*recording); !fits) return tl::unexpected(fits.error());
   return recording;
 }
 

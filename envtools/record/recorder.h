@@ -32,9 +32,9 @@ struct RecordRequest {
   std::map<std::string, std::string> variables;  // the lock's
 };
 
-// Runs the prefix's etc/conda/activate.d in bash, several times, if there are any.
-// Errors: invalid (a variable's name), corrupt (env_vars.d, scripts that end the shell), timed_out,
-// not_found (bash), os.
+// Runs the prefix's etc/conda/activate.d in bash, several times, if there are any. Nothing may write into the
+// directory meanwhile. Errors: invalid (a variable's name), corrupt (env_vars.d, scripts that end the shell or
+// change the tree, more than an activation file holds), timed_out, os.
 Result<Recording> record_activation(const RecordRequest& request);
 
 // The text of the activation file.
@@ -54,8 +54,10 @@ struct Observation {
 };
 
 // Two runs for two different users in different places, and a third where the variables that the first one
-// changed, and usual lists, have values already. Which edits do the same as the scripts? (classify.cc)
-Recording classify(const Observation& first, const Observation& other, const Observation& preset);
+// changed, and usual lists, have values already. Which edits do the same as the scripts? Values that name the
+// machine are left out. (classify.cc)
+Recording classify(const Observation& first, const Observation& other, const Observation& preset,
+                   const std::set<std::string>& names_of_machine = {});
 
 // Names that differ, shell's own state left out.
 std::set<std::string> changed_names(const Observation& observation);

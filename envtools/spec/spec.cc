@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "envtools/base/fd.h"
+#include "envtools/base/reserved.h"
 #include "envtools/base/text.h"
 #include "envtools/spec/check.h"
 #include "envtools/yaml/yaml.h"
@@ -23,12 +24,6 @@ bool is_platform(std::string_view text) {
     });
   };
   return halves && word(halves->before) && word(halves->after);
-}
-
-bool is_variable_name(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
 // A comment of a requirements file begins the line or follows a blank, so that URL#fragment stays whole.
@@ -156,8 +151,9 @@ class Reader {
       const YamlNode& value = node.items[i];
       const std::string quoted = "'" + printable(key.text) + "'";
       if (!is_variable_name(key.text)) return fail_at(key.line, quoted + " is not the name of a variable");
-      if (key.text == "PATH")
-        return fail_at(key.line, "'PATH' cannot be set here: it begins with the environment's directories");
+      if (const auto because = reserved_because(key.text))
+        return fail_at(key.line, quoted + " cannot be set here: " + std::string(*because));
+      if (affects_every_program(key.text)) note(key.line, quoted + " is set for every program of a step");
       if (value.is_null())
         return fail_at(key.line, quoted + " has no value",
                        "write \"\" for an empty one, or \"null\" in quotes");

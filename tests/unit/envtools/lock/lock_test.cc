@@ -303,6 +303,9 @@ TEST(ParseLock, LeavesCredentialsOut) {
   EXPECT_EQ(lock->channels[0].name, "https://h.example.org/c");
 }
 
+constexpr const char* kMend =
+    "an older version, such as git checkout brings back, or 'pinstep lock --update' mends it";
+
 TEST(ParseLock, SaysWhatIsWrongAndWhere) {
   struct Case {
     std::string text;
@@ -318,8 +321,21 @@ TEST(ParseLock, SaysWhatIsWrongAndWhere) {
       {"version: 1\npackage: []\n", ErrorKind::invalid, "l:1: the lock has no section 'metadata'", ""},
       {"version: 1\nmetadata: {sources: []}\npackage: []\n", ErrorKind::invalid,
        "l:2: the lock names no platform", ""},
-      {"", ErrorKind::invalid, "l:1: this is no lock", ""},
-      {"dependencies: [a]\n", ErrorKind::invalid, "l: this is an environment file, not a lock", ""},
+      {" \n", ErrorKind::invalid, "l: the lock is empty", ""},
+      {"- a\n", ErrorKind::invalid, "l:1: this is no lock", ""},
+      {"version: 1\n<<<<<<< HEAD\npackage: []\n=======\npackage: []\n>>>>>>> b\n", ErrorKind::invalid,
+       "l:2: a merge has left a conflict here", ""},
+      {lock_with(kPackage,
+                 "  platforms: [linux-64]\n  custom_metadata:\n    pinstep.solver: x\n"
+                 "    pinstep.variable.MASTER_ADDR: x\n"),
+       ErrorKind::invalid,
+       "l:6: 'MASTER_ADDR' cannot be set here: it is the same for all processes of one step, and another in "
+       "the "
+       "next",
+       ""},
+      {lock_with(kPackage,
+                 "  platforms: [linux-64]\n  custom_metadata: {'pinstep.variable.BASH_FUNC_ls%%': x}\n"),
+       ErrorKind::invalid, "l:4: 'BASH_FUNC_ls%%' is not the name of a variable", ""},
       {"version: 6\nenvironments: {}\npackages: []\n", ErrorKind::unsupported, "l: pixi's locks are not read",
        "'pixi workspace export conda-explicit-spec' writes one that is"},
       {lock_with("- {name: a, version: '1', platform: linux-64, url: u}\n"), ErrorKind::invalid,
@@ -346,7 +362,7 @@ TEST(ParseLock, SaysWhatIsWrongAndWhere) {
        "l:5: 'dependencies' is not made of lines 'name: constraint'", ""},
   };
   for (const Case& c : cases)
-    EXPECT_THAT(parse_lock(c.text, "l"), FailsWith(c.kind, c.cause, c.hint)) << c.text;
+    EXPECT_THAT(parse_lock(c.text, "l"), FailsWith(c.kind, c.cause, c.hint.empty() ? kMend : c.hint)) << c.text;
 }
 
 TEST(ParseLock, GivesAnErrorOrALockForAnyChangeOfAGoodOne) {
@@ -682,9 +698,10 @@ TEST_F(RealLocks, AreExplicitFilesToo) {
 
 TEST_F(RealLocks, AreRefusedWithTheCause) {
   const std::string bad = directory_ + "/bad/";
-  EXPECT_THAT(load("bad/mamba--bad_package-lock.yaml"),
-              FailsWith(ErrorKind::invalid,
-                        bad + "mamba--bad_package-lock.yaml:4: '_libgcc_mutex' has no 'manager', 'hash'"));
+  EXPECT_THAT(
+      load("bad/mamba--bad_package-lock.yaml"),
+      FailsWith(ErrorKind::invalid,
+                bad + "mamba--bad_package-lock.yaml:4: '_libgcc_mutex' has no 'manager', 'hash'", kMend));
   EXPECT_EQ(load("bad/mamba--bad_version-lock.yaml").error().cause,
             bad + "mamba--bad_version-lock.yaml:1: a lock of version '-1'");
   for (const char* kind : {"/pixi", "/bad"})
