@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "envtools/base/text.h"
 #include "envtools/build/artifacts.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/environments.h"
@@ -39,7 +40,8 @@ void print_text(const std::vector<Published>& all) {
   for (const Published& one : all)
     std::printf("%-16s  %-16s  %8llu  %7s  %-12s  %s\n", one.id.substr(0, 16).c_str(),
                 format_time(one.built).c_str(), static_cast<unsigned long long>(one.packages),
-                format_size(one.bytes).c_str(), one.name.empty() ? "-" : one.name.c_str(), one.prefix.c_str());
+                format_size(one.bytes).c_str(), one.name.empty() ? "-" : printable(one.name).c_str(),
+                printable(one.prefix).c_str());
 }
 
 void print_json(const std::vector<Published>& all) {

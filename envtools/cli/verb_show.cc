@@ -60,7 +60,7 @@ std::string_view manager_name(Manager manager) { return manager == Manager::cond
 
 void print_text(const Shown& shown) {
   const auto line = [](const char* title, const std::string& text) {
-    std::printf("%-10s %s\n", title, text.c_str());
+    std::printf("%-10s %s\n", title, printable(text).c_str());
   };
   line("id", std::string(shown.activation.id()));
   if (shown.located.published && !shown.located.published->name.empty())
@@ -69,8 +69,8 @@ void print_text(const Shown& shown) {
   line("lock", shown.lock_path.empty() ? "-" : shown.lock_path);
   if (!shown.packages.empty()) std::printf("packages\n");
   for (const LockedPackage& package : shown.packages)
-    std::printf("  %-24s %-14s %-24s %s\n", package.name.c_str(), package.version.c_str(),
-                package.build.c_str(), std::string(manager_name(package.manager)).c_str());
+    std::printf("  %-24s %-14s %-24s %s\n", printable(package.name).c_str(), printable(package.version).c_str(),
+                printable(package.build).c_str(), std::string(manager_name(package.manager)).c_str());
   if (!shown.variables.empty()) std::printf("variables\n");
   for (const auto& [name, value] : shown.variables)
     std::printf("  %s=%s\n", printable(name).c_str(), printable(value).c_str());
