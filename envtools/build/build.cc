@@ -41,6 +41,11 @@ std::string format_build_job(const BuildJob& job) {
   return dump_json(json) + "\n";
 }
 
+Error refused_to_root() {
+  return {ErrorKind::refused, "environments are not locked or built as root",
+          "do it as an ordinary user; a store for all users belongs to an account of its own"};
+}
+
 Result<BuildJob> parse_build_job(std::string_view text) {
   return read_json<BuildJob>(text, "the build job", [](const Json& json) {
     BuildJob job;

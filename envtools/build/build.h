@@ -47,6 +47,9 @@ struct BuildResult {
   std::vector<std::string> notes;  // clobbered paths and the like
 };
 
+// What root is told who locks or builds: nothing of a package runs as root.
+Error refused_to_root();
+
 std::string format_build_job(const BuildJob& job);
 Result<BuildJob> parse_build_job(std::string_view text);
 std::string format_build_result(const Result<BuildResult>& result);

@@ -368,9 +368,7 @@ void advise_on_length(const std::string& prefix, Progress& progress) {
 }  // namespace
 
 Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environment) {
-  if (::geteuid() == 0)
-    return fail(ErrorKind::refused, "environments are not built as root",
-                "build as an ordinary user; a store for all users belongs to an account of its own");
+  if (::geteuid() == 0) return tl::unexpected(refused_to_root());
   const auto lock = parse_lock(job.lock_text, job.lock_path);
   if (!lock) return tl::unexpected(lock.error());
   const auto packages = lock->packages_for(job.platform);

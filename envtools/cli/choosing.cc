@@ -159,6 +159,19 @@ Result<ChosenLock> choose_lock(const World& world, const Place& place, const Nam
   return SpecLocking(world, place, progress, *spec, std::move(*options), beside).choose();
 }
 
+std::optional<Error> changed_since_locked(const World& world, const Place& place,
+                                          const std::string& spec_path) {
+  const auto spec = load_spec(spec_path);
+  if (!spec) return spec.error();
+  Progress progress;
+  const auto options = lock_options(world, place.settings, progress);
+  if (!options) return options.error();
+  const auto check = check_lock(*spec, lock_path_of(spec_path), *options);
+  if (!check) return check.error();
+  if (check->state != LockState::changed || !check->ours) return std::nullopt;
+  return spec_changed(*spec, check->changes);
+}
+
 Result<std::optional<LockFile>> stored_lock(const World& world, const Place& place,
                                             const std::string& spec_path) {
   const auto spec = load_spec(spec_path);

@@ -32,4 +32,7 @@ Result<ChosenLock> choose_lock(const World& world, const Place& place, const Nam
 Result<std::optional<LockFile>> stored_lock(const World& world, const Place& place,
                                             const std::string& spec_path);
 
+// That a spec was changed since it was locked, if the lock beside it says so.
+std::optional<Error> changed_since_locked(const World& world, const Place& place, const std::string& spec_path);
+
 }  // namespace pinstep::cli

@@ -105,6 +105,8 @@ Result<Located> locate(const World& world, const Place& place, const NamedEnv& e
   if (!id) return tl::unexpected(id.error());
   const auto published = find_published(place.stores, *id, place.trust);
   if (!published) return tl::unexpected(published.error());
+  if (!*published && env.kind == NamedEnv::Kind::spec)
+    if (auto changed = changed_since_locked(world, place, env.path)) return tl::unexpected(std::move(*changed));
   if (!*published) return tl::unexpected(not_built(env));
   return Located{(*published)->prefix, *published};
 }

@@ -1,8 +1,11 @@
 // pinstep lock: from a spec to the lock beside it.
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 
 #include "envtools/base/text.h"
+#include "envtools/build/build.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/env.h"
 #include "envtools/cli/locking.h"
@@ -140,6 +143,7 @@ class Locking {
       : world_(world), parsed_(parsed), json_(parsed.has("json")) {}
 
   Result<int> run() {
+    if (::geteuid() == 0) return tl::unexpected(refused_to_root());
     const auto path = spec_path(world_, parsed_);
     if (!path) return tl::unexpected(path.error());
     const auto spec = load_spec(*path);

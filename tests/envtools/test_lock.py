@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
+from builds import Builder
 from channels import Server, Stalling, record, write_channel, write_wheel
-from conftest import BUILD, PINSTEP, WHEELS
+from conftest import BUILD, PINSTEP, WHEELS, User
 
 PYTHON = record("python", "3.11.2", "0_cpython", ["libc"])
 RECORDS = [PYTHON, record("libc", "2.0", "0", ["__glibc >=2.17"]), record("xz", "5.2.6"), record("xz", "5.4.0"),
@@ -58,9 +59,21 @@ class Locker:
         return dict(re.findall(r"^- name: (\S+)\n  version: '?([^'\n]+)'?$", text, re.MULTILINE))
 
 
+class Ordinary(User):
+    """Not root, who may not lock; with a home that he can write."""
+
+    def __init__(self, builder):
+        super().__init__(builder.home)
+        self.command = builder.command
+
+    def run(self, *command, **more):
+        return super().run(*self.command(*command), **more)
+
+
 @pytest.fixture
-def locker(pinstep, solver):
-    return Locker(pinstep, solver)
+def locker(solver):
+    with Builder() as builder:
+        yield Locker(Ordinary(builder), solver)
 
 
 def test_deliberate_failure_is_seen(locker):
@@ -338,9 +351,9 @@ def test_no_solver_stops_with_the_command(locker):
     assert f"'pinstep setup --dir={locker.user.home}/empty' adds it" in locker.lock().stderr
 
 
-def test_a_solver_that_breaks_the_contract_is_said_to(locker, solver, tmp_path):
+def test_a_solver_that_breaks_the_contract_is_said_to(locker, solver):
     locker.spec("xz")
-    broken = tmp_path / "broken"
+    broken = locker.user.home / "broken"
     (link,) = [path for path in solver.iterdir() if path.is_symlink()]
     (broken / link.name / "bin").mkdir(parents=True)
     python = broken / link.name / "bin/python"
@@ -377,12 +390,49 @@ def test_a_directory_that_cannot_be_written_is_said(locker):
     assert done.returncode == 1 and "cannot write '/proc/x-lock.yml'" in done.stderr
 
 
+@pytest.mark.skips("no root")
+def test_root_locks_nothing(locker):
+    locker.spec("xz")
+    locker.user.command = lambda *words: list(words)
+    kind, cause = locker.refused()
+    assert (kind, cause) == ("refused", "environments are not locked or built as root")
+
+
+@pytest.mark.parametrize("text, cause", [
+    ("", "environment-lock.yml: the lock is empty"),
+    ("version: 1\nmetadata: {platforms: [linux-64]}\n", "environment-lock.yml:1: the lock has no list 'package'"),
+    ("version: 1\n<<<<<<< HEAD\npackage: []\n=======\n", "environment-lock.yml:2: a merge has left a conflict here")])
+def test_a_damaged_lock_is_mended_by_an_update(locker, text, cause):
+    locker.spec("xz")
+    locker.user.write("environment-lock.yml", text)
+    for verb in (["lock"], ["build"], ["run", "true"]):
+        errors = locker.user(*verb).stderr
+        assert cause in errors and "git checkout" in errors and "'pinstep lock --update'" in errors, errors
+    assert locker.lock("--update").returncode == 0
+    assert locker.packages() == {"xz": "5.4.0"}
+
+
+def test_run_says_that_the_spec_was_changed(locker):
+    locker.spec("xz")
+    locker.lock()
+    assert "'pinstep build " in locker.user("run", "true").stderr
+    locker.spec("xz", "python")
+    errors = locker.user("run", "true").stderr
+    assert "was changed since it was locked: + conda python" in errors and "'pinstep lock " in errors
+
+
+def test_what_is_the_steps_own_is_no_variable(locker):
+    locker.spec("xz", more="variables: {A: b, SLURM_JOB_ID: '1'}\n")
+    assert locker.refused() == ("invalid", f"{locker.user.home}/environment.yml:4: 'SLURM_JOB_ID' cannot be set here: "
+                                "it is Slurm's")
+
+
 # ---- on a terminal
 
 def on_terminal(locker, *arguments, **variables):
     """(exit code, everything shown) of pinstep with a terminal for standard error."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([PINSTEP, *arguments], cwd=locker.user.home, stdin=subprocess.DEVNULL, stdout=theirs,
+    process = subprocess.Popen(locker.user.command(PINSTEP, *arguments), cwd=locker.user.home, stdin=subprocess.DEVNULL, stdout=theirs,
                                stderr=theirs, env={**locker.user.variables, **variables})
     os.close(theirs)
     shown = b""
