@@ -6,7 +6,6 @@
 #include <array>
 #include <filesystem>
 
-#include "envtools/activation/activation.h"
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/record/guard.h"
@@ -242,17 +241,6 @@ Result<Recording> record_on_guarded_tree(const RecordRequest& request, std::vect
   return effect;
 }
 
-// A file that activation could not read would make the prefix useless.
-Result<void> check_size(const Recording& recording) {
-  constexpr std::size_t kHead = 256;  // more than the first line
-  if (recording.edits.size() <= Activation::kRecordLimit &&
-      format_recording("", recording).size() + kHead <= Activation::kSizeLimit)
-    return {};
-  return fail(ErrorKind::corrupt, "what activating the environment does is more than " +
-                                      std::to_string(Activation::kRecordLimit) + " changes or " +
-                                      std::to_string(Activation::kSizeLimit) + " bytes");
-}
-
 }  // namespace
 
 Result<Recording> record_activation(const RecordRequest& request) {
@@ -272,7 +260,6 @@ Result<Recording> record_activation(const RecordRequest& request) {
     recording->edits.insert(recording->edits.end(), effect->edits.begin(), effect->edits.end());
     recording->notes.insert(recording->notes.end(), effect->notes.begin(), effect->notes.end());
   }
-  if (auto fits = check_size(*recording); !fits) return tl::unexpected(fits.error());
   return recording;
 }
 

@@ -34,7 +34,7 @@ struct RecordRequest {
 
 // Runs the prefix's etc/conda/activate.d in bash, several times, if there are any. Nothing may write into the
 // directory meanwhile. Errors: invalid (a variable's name), corrupt (env_vars.d, scripts that end the shell or
-// change the tree, more than an activation file holds), timed_out, os.
+// change the tree), timed_out, os.
 Result<Recording> record_activation(const RecordRequest& request);
 
 // The text of the activation file.
