@@ -34,6 +34,8 @@ constexpr std::array<std::string_view, 13> kNames{
 };
 static_assert(kNames.size() == static_cast<std::size_t>(ErrorKind::os) + 1);
 
+constexpr std::size_t kShownSubject = 1024;  // bytes
+
 }  // namespace
 
 std::string_view to_string(ErrorKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
@@ -49,7 +51,8 @@ tl::unexpected<Error> fail_errno(int error_number, std::string_view action, std:
   std::string cause = "cannot ";
   cause += action;
   cause += " '";
-  cause += subject;
+  cause += subject.substr(0, kShownSubject);  // what is too long must not hide that it is
+  if (subject.size() > kShownSubject) cause += "…";
   cause += "': ";
   cause += std::strerror(error_number);
   return fail(kind_of_errno(error_number), std::move(cause), std::move(hint));

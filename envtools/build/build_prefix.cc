@@ -361,8 +361,8 @@ void keep_lock_text(const Store& store, const std::string& text) {
 
 void advise_on_length(const std::string& prefix, Progress& progress) {
   if (prefix.size() > kStorePathAdvice)
-    progress.say("note: '" + prefix + "' is longer than " + std::to_string(kStorePathAdvice) +
-                 " bytes; some packages cannot be installed under such a path");
+    progress.say("note: the prefix is " + std::to_string(prefix.size()) + " bytes long; over " +
+                 std::to_string(kStorePathAdvice) + " some packages cannot be installed");
 }
 
 }  // namespace

@@ -177,6 +177,14 @@ Result<void> check_marked(const std::string& directory, const std::string& sha25
               "build again: the package is then unpacked anew");
 }
 
+// What is wrong with a package is told by its name: the directory that it was found in is gone by then.
+Error without_path(Error error, const std::string& path, const std::string& name) {
+  if (error.kind == ErrorKind::no_space) return error;
+  for (std::size_t at = 0; (at = error.cause.find(path, at)) != std::string::npos; at += name.size())
+    error.cause.replace(at, path.size(), name);
+  return error;
+}
+
 }  // namespace
 
 Result<std::string> cached(const std::string& cache, const std::string& name, const std::string& sha256,
@@ -193,8 +201,9 @@ Result<std::string> cached(const std::string& cache, const std::string& name, co
   auto made = make_aside(cache);
   if (!made) return tl::unexpected(made.error());
   const Aside aside(std::move(*made));
-  if (const auto filled = fill(aside.path()); !filled) return tl::unexpected(filled.error());
-  if (const auto marked = mark(aside.path(), sha256); !marked) return tl::unexpected(marked.error());
+  auto filled = fill(aside.path());
+  if (filled) filled = mark(aside.path(), sha256);
+  if (!filled) return tl::unexpected(without_path(filled.error(), aside.path(), name));
 
   // Loses against a directory that is there: then another process was faster, with the same content.
   if (::rename(aside.path().c_str(), home.c_str()) != 0 && !is_directory(home))

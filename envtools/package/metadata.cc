@@ -206,7 +206,10 @@ Result<PackageInfo> parse_index(std::string_view index_json, std::string_view wh
   for (const auto& [what, value] : {std::pair<const char*, const std::string&>{"the name", info.name},
                                     {"the version", info.version},
                                     {"the build", info.build}})
-    if (!is_safe_part(value)) return unsafe(where, what, value);
+    if (value.empty())
+      return corrupt(where, "does not give " + std::string(what) + " of the package");
+    else if (!is_safe_part(value))
+      return unsafe(where, what, value);
   info.build_number = number_of(*json, "build_number");
   info.subdir = text_of(*json, "subdir");
   info.noarch = noarch_of(*json, "noarch");

@@ -25,6 +25,8 @@ constexpr const char* kExternallyManaged =
     " Add the package to the spec, lock and build again, or use a virtual environment:\n"
     " python -m venv --system-site-packages DIRECTORY\n";
 
+constexpr std::size_t kShownPrefix = 256;  // bytes, in the message that it is too long
+
 Result<void> check_prefix(const std::string& prefix) {
   if (!prefix.starts_with('/')) return fail(ErrorKind::invalid, "the prefix '" + prefix + "' is not absolute");
   const auto bad = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
@@ -199,9 +201,10 @@ class Planner {
   Result<void> check_length(const PackagePath& entry, const std::string& package) const {
     if (entry.mode != PackagePath::Mode::binary || entry.placeholder.size() >= input_.prefix.size()) return {};
     return fail(ErrorKind::invalid,
-                "the prefix '" + input_.prefix + "' is " + std::to_string(input_.prefix.size()) +
-                    " bytes long; '" + entry.path + "' of '" + package + "' has room for " +
-                    std::to_string(entry.placeholder.size()),
+                "the prefix '" + input_.prefix.substr(0, kShownPrefix) +
+                    (input_.prefix.size() > kShownPrefix ? "…" : "") + "' is " +
+                    std::to_string(input_.prefix.size()) + " bytes long; '" + entry.path + "' of '" + package +
+                    "' has room for " + std::to_string(entry.placeholder.size()),
                 "put the store at a shorter path");
   }
 

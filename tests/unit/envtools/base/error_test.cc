@@ -58,5 +58,10 @@ TEST(OneLine, PutsTheHintInParenthesesAndKeepsControlCharactersOut) {
   EXPECT_EQ(one_line({ErrorKind::os, "'ä'", ""}), "'ä'");
 }
 
+TEST(Error, OfAPathThatIsTooLongSaysSo) {
+  const auto error = fail_errno(ENAMETOOLONG, "open", std::string(5000, 'x')).value();
+  EXPECT_EQ(error.cause, "cannot open '" + std::string(1024, 'x') + "…': File name too long");
+}
+
 }  // namespace
 }  // namespace pinstep

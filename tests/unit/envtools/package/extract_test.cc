@@ -367,5 +367,25 @@ TEST_F(Extract, ListsNoMarkerAmongTheFilesOfAPackageWithoutLists) {
   EXPECT_EQ(package->paths[0].path, "a");
 }
 
+TEST_F(Extract, NamesThePackageAndNotWhereItWasUnpacked) {
+  const struct {
+    const char* index;
+    const char* cause;
+  } cases[] = {
+      {"{}", "'x-1-0/info/index.json' does not give the name of the package"},
+      {R"({"name": "x"})", "'x-1-0/info/index.json' does not give the version of the package"},
+      {R"({"name": "x/y"})", "'x-1-0/info/index.json' has the name 'x/y'"},
+      {"[]", "'x-1-0/info/index.json' is no JSON object"},
+      {"", "'x-1-0/info/index.json' is not JSON: "},
+  };
+  for (const auto& c : cases) {
+    const auto home = cached(made::bzip2(made::tar({{"info/index.json", c.index}})));
+    ASSERT_FALSE(home) << c.index;
+    EXPECT_TRUE(home.error().cause.starts_with(c.cause)) << home.error().cause;
+  }
+  EXPECT_EQ(cached(made::bzip2(made::tar({{"a", "1"}}))).error().cause,
+            "'x-1-0' is no conda package: it has no info/index.json");
+}
+
 }  // namespace
 }  // namespace pinstep
