@@ -9,8 +9,8 @@
 
 namespace pinstep {
 
-// In each such directory, and no part of the package: the sha256 of the archive, and a digest of all names, types,
-// sizes and times as they were when it was unpacked.
+// In each such directory, and no part of the package: the sha256 of the archive, and a digest of all names,
+// types, sizes and times as they were when it was unpacked.
 inline constexpr std::string_view kUnpackedMarker = ".pinstep-unpacked";
 
 // CACHE/NAME-<first 16 digits of sha256>: as it is there, or filled aside and renamed. Several processes may
