@@ -91,7 +91,7 @@ struct BuildOptions {
 };
 
 inline constexpr int kLayoutVersion = 1;    // of a prefix as pinstep makes it
-inline constexpr int kRecorderVersion = 1;  // of the activation recorder
+inline constexpr int kRecorderVersion = 2;  // of the activation recorder
 
 // The text whose sha256 is the environment id; not URLs, not paths. Format: FORMAT.md.
 // Errors: invalid (an artifact without sha256; a platform the lock does not have).

@@ -533,7 +533,7 @@ TEST(IdentityText, IsAsTheFormatNoteSays) {
   EXPECT_EQ(*text,
             "pinstep-environment 1\n"
             "layout 1\n"
-            "recorder 1\n"
+            "recorder 2\n"
             "compile yes\n"
             "link-scripts refuse\n"
             "platform linux-64\n"
@@ -590,7 +590,8 @@ TEST(EnvironmentId, NeedsASha256OfEveryArtifact) {
   Lock lock = example();
   lock.packages[1].sha256.clear();
   EXPECT_THAT(environment_id(lock, "linux-64", {}),
-              FailsWith(ErrorKind::invalid, "the lock has no sha256 for 'python'"));
+              FailsWith(ErrorKind::invalid, "the lock has no sha256 for 'python'",
+                        "'pinstep lock' makes locks that name every artifact by its sha256"));
   EXPECT_THAT(environment_id(lock, "osx-64", {}),
               FailsWith(ErrorKind::invalid, "the lock is for linux-64, not for osx-64"));
 }
