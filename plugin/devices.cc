@@ -1,6 +1,5 @@
 #include "plugin/devices.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cctype>
@@ -12,14 +11,6 @@
 
 namespace pinstep {
 namespace {
-
-// Files of /proc and /sys have no size, so read_file() cannot read them.
-std::string read_kernel_file(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char buffer[4096];
-  const ssize_t got = file.valid() ? ::read(file.get(), buffer, sizeof buffer) : 0;
-  return std::string(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
-}
 
 // "5:devices:/slurm_n0/uid_1000/job_7/step_batch" in /proc/self/cgroup.
 std::optional<std::string> devices_cgroup() {

@@ -40,6 +40,22 @@ Result<FileContent> read_file(const std::string& path, std::size_t limit, Links 
   return content;
 }
 
+std::string read_kernel_file(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[4096];
+  const ssize_t got = file.valid() ? ::read(file.get(), buffer, sizeof buffer) : 0;
+  return std::string(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+bool write_all(int fd, std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
 void write_message(int fd, std::string_view text) noexcept {
   [[maybe_unused]] const ssize_t written = ::write(fd, text.data(), text.size());
 }

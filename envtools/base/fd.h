@@ -50,6 +50,13 @@ enum class Links { refused, followed };
 // Errors: not_found, refused, corrupt (too long, not a regular file), os.
 Result<FileContent> read_file(const std::string& path, std::size_t limit, Links links = Links::refused);
 
+// What a file of /proc or /sys holds, whose size is not known before; at most 4096 bytes. "" where it cannot be
+// read.
+std::string read_kernel_file(const std::string& path);
+
+// False where not all of it could be written; errno says why.
+bool write_all(int fd, std::string_view bytes) noexcept;
+
 // Writes the text with one write(2) and ignores failure: a message whose reader is gone is lost.
 void write_message(int fd, std::string_view text) noexcept;
 

@@ -85,20 +85,17 @@ Result<void> wait_for_output(int fd, std::chrono::steady_clock::time_point end) 
   }
 }
 
-Result<std::string> read_all(int fd, std::size_t limit, TimeLimit time_limit) {
+Result<void> read_all(int fd, const OnOutput& on_output, TimeLimit time_limit) {
   const auto began = std::chrono::steady_clock::now();
-  std::string text;
-  char buffer[4096];
+  char buffer[16384];
   for (;;) {
     if (time_limit)
-      if (auto ready = wait_for_output(fd, began + *time_limit); !ready) return tl::unexpected(ready.error());
+      if (auto ready = wait_for_output(fd, began + *time_limit); !ready) return ready;
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno(errno, "read from", "the program's output");
-    if (got == 0) return text;
-    text.append(buffer, static_cast<std::size_t>(got));
-    if (text.size() > limit)
-      return fail(ErrorKind::corrupt, "the program wrote more than " + std::to_string(limit) + " bytes");
+    if (got == 0) return {};
+    if (auto taken = on_output({buffer, static_cast<std::size_t>(got)}); !taken) return taken;
   }
 }
 
@@ -106,12 +103,7 @@ Result<std::string> read_all(int fd, std::size_t limit, TimeLimit time_limit) {
 Result<UniqueFd> file_of(std::string_view text) {
   UniqueFd file(::memfd_create("input", MFD_CLOEXEC));
   if (!file.valid()) return fail_errno(errno, "make", "a program's input");
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, "write", "a program's input");
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file.get(), text)) return fail_errno(errno, "write", "a program's input");
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail_errno(errno, "rewind", "a program's input");
   return file;
 }
@@ -157,6 +149,21 @@ std::string own_program_directory() {
 }
 
 Result<CommandResult> run(const Command& command, std::size_t output_limit) {
+  std::string output;
+  auto result = run(
+      command,
+      [&](std::string_view bytes) -> Result<void> {
+        output += bytes;
+        if (output.size() <= output_limit) return {};
+        return fail(ErrorKind::corrupt,
+                    "the program wrote more than " + std::to_string(output_limit) + " bytes");
+      },
+      output_limit);
+  if (result) result->output = std::move(output);
+  return result;
+}
+
+Result<CommandResult> run(const Command& command, const OnOutput& on_output, std::size_t errors_limit) {
   const auto program = find_program(command);
   if (!program) return tl::unexpected(program.error());
   int ends[2];
@@ -196,10 +203,10 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   if (error != 0) return fail_errno(error, "run", *program);
   writer.reset();
 
-  Result<std::string> output = read_all(reader.get(), output_limit, command.time_limit);
+  const Result<void> output = read_all(reader.get(), on_output, command.time_limit);
   if (!output && output.error().kind == ErrorKind::timed_out) {
     ::kill(child, SIGTERM);
-    (void)read_all(reader.get(), output_limit, kGrace);
+    (void)read_all(reader.get(), on_output, kGrace);
   }
   if (!output) ::kill(child, SIGKILL);
   int status = 0;
@@ -213,8 +220,7 @@ Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   CommandResult result;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  result.output = std::move(*output);
-  if (errors->valid()) result.errors = beginning_of(errors->get(), output_limit);
+  if (errors->valid()) result.errors = beginning_of(errors->get(), errors_limit);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,13 +36,18 @@ struct CommandResult {
   int exit_code = 0;   // of a program that ended by itself
   int signal = 0;      // or the signal that ended it, else 0
   std::string output;  // its standard output, at most `output_limit` bytes
-  std::string errors;  // its standard error where that is collected, likewise
+  std::string errors;  // its standard error where that is collected, at most as many
 };
 
 // Runs the program, collects its standard output and waits for its end; signals are at their defaults. Errors:
 // not_found or refused (cannot be started), corrupt (more output than the limit; the program is then killed),
 // timed_out (likewise), os.
 Result<CommandResult> run(const Command& command, std::size_t output_limit);
+
+// Likewise, handing the output on piece by piece as it comes. An error of `on_output` ends the program and is
+// the result.
+using OnOutput = std::function<Result<void>(std::string_view bytes)>;
+Result<CommandResult> run(const Command& command, const OnOutput& on_output, std::size_t errors_limit);
 
 // Replaces this process by the program; returns only on failure. The exit code belonging to the error
 // follows env(1): see exec_exit_code().

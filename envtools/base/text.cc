@@ -1,6 +1,8 @@
 #include "envtools/base/text.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <numeric>
 
 namespace pinstep {
@@ -64,6 +66,23 @@ std::string_view last_line(std::string_view text) {
   text = trim(text);
   const std::size_t end = text.find_last_of("\r\n");
   return end == std::string_view::npos ? text : trim(text.substr(end + 1));
+}
+
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::string format_size(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits{"B", "kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 || value >= 10 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
 }
 
 std::string percent_encode(std::string_view text, std::string_view special) {

@@ -35,6 +35,12 @@ std::optional<Unsigned> parse_number(std::string_view text) {
   return value;
 }
 
+// Whether the text is `digits` lower-case hex digits (64 for a sha256).
+bool is_hex(std::string_view text, std::size_t digits);
+
+// "1.2 GB", decimal.
+std::string format_size(std::uint64_t bytes);
+
 // Percent-escapes every byte that is not printable ASCII, and ' ', '%' and the characters in `special`.
 // decode reverses it; nothing for a broken escape. decode(encode(x, s)) == x for every x and s.
 std::string percent_encode(std::string_view text, std::string_view special);

@@ -3,11 +3,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include <array>
-#include <cstdio>
-
 #include "envtools/base/text.h"
-#include "envtools/hash/hash.h"
 #include "envtools/package/package.h"
 
 namespace pinstep {
@@ -117,19 +113,6 @@ Result<void> check_space(const std::string& directory, std::uint64_t bytes, std:
                     std::to_string(space.f_favail) + " can be made",
                 kHint);
   return {};
-}
-
-std::string format_size(std::uint64_t bytes) {
-  constexpr std::array<const char*, 5> kUnits{"B", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 || value >= 10 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
 }
 
 }  // namespace pinstep

@@ -43,7 +43,4 @@ Needs needs_of(const std::vector<Artifact>& artifacts);
 // Errors: no_space, with both numbers; os.
 Result<void> check_space(const std::string& directory, std::uint64_t bytes, std::uint64_t files);
 
-// "1.2 GB", decimal.
-std::string format_size(std::uint64_t bytes);
-
 }  // namespace pinstep

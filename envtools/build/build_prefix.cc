@@ -34,8 +34,6 @@ constexpr int kTries = 3;  // a builder whose lease was taken from it waits for 
 
 // ---- what was there before
 
-std::string short_id(std::string_view id) { return std::string(id.substr(0, 16)); }
-
 // "<id16>" of ".stage-<id16>-<token>"; nothing for other names.
 std::optional<std::string> staged_id(std::string_view name) {
   constexpr std::string_view kBegin = ".stage-";

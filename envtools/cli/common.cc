@@ -6,6 +6,7 @@
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "envtools/cli/cli.h"
+#include "envtools/json/json.h"
 #include "pinstep_config.h"
 
 namespace pinstep::cli {
@@ -90,27 +91,7 @@ bool wants_json(const Arguments& arguments) {
   return std::find(arguments.begin(), operands, "--json") != operands;
 }
 
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const std::size_t size = utf8_character(text);
-    const char c = text[0];
-    if (size == 0) {
-      out += "\uFFFD";  // no JSON string can hold this byte
-    } else if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[7];
-      std::snprintf(escape, sizeof escape, "\\u%04x", c);
-      out += escape;
-    } else {
-      out += text.substr(0, size);
-    }
-    text.remove_prefix(std::max<std::size_t>(size, 1));
-  }
-  return out + "\"";
-}
+std::string json_string(std::string_view text) { return dump_json(std::string(text)); }
 
 std::string private_file(std::string_view name) {
   const std::string beside = own_program_directory() + "/../libexec/pinstep/" + std::string(name);

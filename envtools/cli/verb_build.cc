@@ -93,7 +93,7 @@ void print_text(const BuildResult& result, double seconds) {
   const std::string fetched = result.fetched > 0 ? ", " + std::to_string(result.fetched) + " fetched (" +
                                                        format_size(result.fetched_size) + ")"
                                                  : "";
-  std::printf("%s %s: %s, %zu packages%s, %.1f s\n", result.id.substr(0, 16).c_str(), result.prefix.c_str(),
+  std::printf("%s %s: %s, %zu packages%s, %.1f s\n", short_id(result.id).c_str(), result.prefix.c_str(),
               result.built ? "built" : "there already", result.packages, fetched.c_str(), seconds);
 }
 

@@ -38,7 +38,7 @@ std::string format_time(std::int64_t seconds) {
 void print_text(const std::vector<Published>& all) {
   std::printf("%-16s  %-16s  %8s  %7s  %-12s  %s\n", "ID", "BUILT", "PACKAGES", "SIZE", "NAME", "PREFIX");
   for (const Published& one : all)
-    std::printf("%-16s  %-16s  %8llu  %7s  %-12s  %s\n", one.id.substr(0, 16).c_str(),
+    std::printf("%-16s  %-16s  %8llu  %7s  %-12s  %s\n", short_id(one.id).c_str(),
                 format_time(one.built).c_str(), static_cast<unsigned long long>(one.packages),
                 format_size(one.bytes).c_str(), one.name.empty() ? "-" : printable(one.name).c_str(),
                 printable(one.prefix).c_str());

@@ -87,15 +87,6 @@ std::string list(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string shown_size(std::uint64_t bytes) {
-  char text[32];
-  if (bytes >= 1'000'000'000)
-    std::snprintf(text, sizeof text, "%.1f GB", static_cast<double>(bytes) / 1e9);
-  else
-    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
-  return text;
-}
-
 void print_json(const Outcome& outcome) {
   Json json;
   json["lock"] = outcome.path;
@@ -120,7 +111,7 @@ std::string counted_changes(const std::vector<std::string>& changes) {
 void print_made(const Outcome& outcome, bool replaced) {
   const Lock& lock = *outcome.lock;
   std::printf("%s: %zu packages for %s, %s, solved in %.1f s%s\n", outcome.path.c_str(), lock.packages.size(),
-              list(lock.platforms).c_str(), shown_size(bytes_of(lock)).c_str(), outcome.seconds,
+              list(lock.platforms).c_str(), format_size(bytes_of(lock)).c_str(), outcome.seconds,
               replaced ? ("; " + counted_changes(outcome.changes)).c_str() : "");
 }
 

@@ -79,19 +79,9 @@ StoreFacts look_at(const Store& place) {
   return store;
 }
 
-std::string text_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 bool flag_of(const Json& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_boolean() && found->get<bool>();
-}
-
-std::uint64_t number_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
 // The objects in a list; nothing where it is none.

@@ -39,16 +39,6 @@ Result<void> finish(UniqueFd fd, const std::string& path, const NewFile& as) {
   return {};
 }
 
-Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, "write", path);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 Result<void> copy_content(int from, int to, const std::string& target) {
   // In the kernel where it can; a file system that cannot says so before anything is copied.
   bool copied = false;
@@ -66,8 +56,8 @@ Result<void> copy_content(int from, int to, const std::string& target) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return fail_errno(errno, "read the source of", target);
     if (count == 0) return {};
-    auto written = write_all(to, {buffer.data(), static_cast<std::size_t>(count)}, target);
-    if (!written) return written;
+    if (!write_all(to, {buffer.data(), static_cast<std::size_t>(count)}))
+      return fail_errno(errno, "write", target);
   }
 }
 
@@ -121,7 +111,7 @@ Result<bool> link_file(const std::string& source, const std::string& target, Lin
 Result<void> write_new_file(const std::string& target, std::string_view content, const NewFile& as) {
   auto to = create(target);
   if (!to) return tl::unexpected(to.error());
-  if (auto written = write_all(to->get(), content, target); !written) return written;
+  if (!write_all(to->get(), content)) return fail_errno(errno, "write", target);
   return finish(std::move(*to), target, as);
 }
 

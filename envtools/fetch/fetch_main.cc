@@ -45,17 +45,7 @@ Result<std::string> read_input() {
 }
 
 void tell(const FetchEvent& event) {
-  const std::string line = format_fetch_event(event);
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    const ssize_t put = ::write(STDOUT_FILENO, rest.data(), rest.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) {  // nobody reads any more
-      stopped_by = SIGPIPE;
-      return;
-    }
-    rest.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (!write_all(STDOUT_FILENO, format_fetch_event(event))) stopped_by = SIGPIPE;  // nobody reads any more
 }
 
 int run() {

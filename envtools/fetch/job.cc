@@ -15,16 +15,6 @@ tl::unexpected<Error> invalid(const std::string& why) {
   return fail(ErrorKind::invalid, "the fetch job " + why);
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::uint64_t number_of(const Json& object, const char* key, std::uint64_t otherwise = 0) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : otherwise;
-}
-
 bool is_fetchable(std::string_view url) {
   return url.starts_with("http://") || url.starts_with("https://") || url.starts_with("file://");
 }

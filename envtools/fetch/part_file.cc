@@ -99,12 +99,7 @@ Result<void> PartFile::append(std::string_view bytes) {
   sha256_.update(bytes);
   if (md5_) md5_->update(bytes);
   size_ += bytes.size();
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd_.get(), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail_errno(errno, "write", file_->path);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (!write_all(fd_.get(), bytes)) return fail_errno(errno, "write", file_->path);
   return {};
 }
 

@@ -63,8 +63,4 @@ Result<std::string> hash_file(const std::string& path, Digest digest) {
   }
 }
 
-bool is_hex(std::string_view text, std::size_t digits) {
-  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 }  // namespace pinstep

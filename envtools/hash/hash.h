@@ -32,7 +32,4 @@ std::string sha256_hex(std::string_view bytes);
 // Of a file's content, however long. Errors: those of opening and reading it.
 Result<std::string> hash_file(const std::string& path, Digest digest = Digest::sha256);
 
-// Whether the text is `digits` lower-case hex digits (64 for a sha256).
-bool is_hex(std::string_view text, std::size_t digits);
-
 }  // namespace pinstep

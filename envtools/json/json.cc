@@ -32,11 +32,18 @@ Json json_of(const Error& error) {
 }
 
 Error error_of(const Json& json) {
-  const auto text = [&](const char* key) {
-    return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>()
-                                                                           : std::string();
-  };
-  return {parse_error_kind(text("kind")).value_or(ErrorKind::os), text("cause"), text("hint")};
+  return {parse_error_kind(text_of(json, "kind")).value_or(ErrorKind::os), text_of(json, "cause"),
+          text_of(json, "hint")};
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::uint64_t number_of(const Json& object, const char* key, std::uint64_t otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : otherwise;
 }
 
 Result<Json> parse_json(std::string_view text, std::string_view subject) {

@@ -19,6 +19,10 @@ Error error_of(const Json& json);
 // Errors: invalid, "SUBJECT is not JSON: …" with the position.
 Result<Json> parse_json(std::string_view text, std::string_view subject);
 
+// A member, or "" and `otherwise` where it is missing or of another type: files of others have all of these.
+std::string text_of(const Json& object, const char* key);
+std::uint64_t number_of(const Json& object, const char* key, std::uint64_t otherwise = 0);
+
 // dump() that never throws: text that is no UTF-8 is replaced character by character.
 std::string dump_json(const Json& json, int indent = -1);
 

@@ -26,17 +26,6 @@ Result<Json> parse_object(std::string_view text, std::string_view where) {
   return json;
 }
 
-// "" where the key is missing, null or of another type: packages have all of these.
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::uint64_t number_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
 bool flag_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_boolean() && found->get<bool>();

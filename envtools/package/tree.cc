@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 
 namespace pinstep {
@@ -135,12 +136,7 @@ Result<void> Tree::begin_file(const std::string& path, bool executable, std::int
 Result<void> Tree::append(std::string_view bytes) {
   file_->hasher.update(bytes);
   file_->size += bytes.size();
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(file_->fd.get(), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail_at(errno, file_->path);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (!write_all(file_->fd.get(), bytes)) return fail_at(errno, file_->path);
   return {};
 }
 

@@ -23,10 +23,6 @@ constexpr std::array<std::pair<Shape, std::string_view>, 5> kShapes{{
     {Shape::none, "none"},
 }};
 
-bool is_hex(std::string_view text, std::size_t digits) {
-  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 bool is_printable(char c) { return c >= 0x20 && c < 0x7f; }
 
 bool is_absolute(std::string_view path) {

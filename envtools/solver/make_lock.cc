@@ -324,13 +324,7 @@ Result<void> save_lock(const Lock& lock, const std::string& path) {
     ::unlink(aside.c_str());
     return fail_errno(error_number, "write", path);
   };
-  const std::string text = write_lock(lock);
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return discard();
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file.get(), write_lock(lock))) return discard();
   if (::fchmod(file.get(), 0666 & ~mask) != 0 || ::fsync(file.get()) != 0) return discard();
   if (::rename(aside.c_str(), path.c_str()) != 0) return discard();
   return {};

@@ -30,11 +30,6 @@ tl::unexpected<Error> breaks_contract(std::string_view what) {
               "was it changed by hand? pinstep setup makes it anew");
 }
 
-std::string text_of(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // The back end's own words, with the place in the spec where it names one.
 Error refusal(const Json& json, const std::string& path, const std::vector<SpecLine>& lines) {
   Error error = error_of(json);

@@ -32,20 +32,12 @@ Origin read_origin(const std::string& prefix) {
   const auto file = read_file(path, kOriginLimit);
   const auto json = file ? parse_json(file->text, path) : tl::unexpected(file.error());
   if (!json || !json->is_object()) return origin;
-  const auto text = [&](const char* key, std::string fallback) {
-    const auto found = json->find(key);
-    return found != json->end() && found->is_string() ? found->get<std::string>() : fallback;
-  };
-  origin.name = text("name", "");
-  origin.lock = text("lock", "-");
-  origin.platform = text("platform", "");
-  const auto number = [&](const char* key) {
-    const auto found = json->find(key);
-    return found != json->end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-  };
-  origin.built = static_cast<std::int64_t>(number("built"));
-  origin.packages = number("packages");
-  origin.bytes = number("bytes");
+  origin.name = text_of(*json, "name");
+  if (json->contains("lock")) origin.lock = text_of(*json, "lock");
+  origin.platform = text_of(*json, "platform");
+  origin.built = static_cast<std::int64_t>(number_of(*json, "built"));
+  origin.packages = number_of(*json, "packages");
+  origin.bytes = number_of(*json, "bytes");
   return origin;
 }
 

@@ -24,46 +24,12 @@ constexpr std::string_view kOtherPlace =
 constexpr std::size_t kShortId = 16;
 constexpr std::size_t kSmallFile = 4096;  // bytes of an id, origin, tag or VERSION file
 
-std::string short_id(std::string_view id) { return std::string(id.substr(0, kShortId)); }
-
-// A leading "~/", $NAME and ${NAME}; "$$" and a '$' before anything else are errors: a store's name is no place
-// for puzzles.
-Result<std::string> expand(std::string_view text, const Environment& environment) {
-  std::string out;
-  if (text.starts_with("~/")) {
-    const auto home = environment.get("HOME");
-    if (!home) return fail(ErrorKind::invalid, "the store's path begins with '~', and HOME is not set");
-    out = *home;
-    text.remove_prefix(1);
-  }
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
-    out += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar + 1);
-    const bool braces = text.starts_with('{');
-    if (braces) text.remove_prefix(1);
-    const std::size_t end = std::min(
-        text.size(), text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"));
-    const std::string_view name = text.substr(0, end);
-    text.remove_prefix(end);
-    if (name.empty() || (braces && !text.starts_with('}')))
-      return fail(ErrorKind::invalid, "the store's path has a '$' without a name");
-    if (braces) text.remove_prefix(1);
-    const auto value = environment.get(name);
-    if (!value || value->empty())
-      return fail(ErrorKind::invalid, "the store's path uses '$" + std::string(name) + "', which is not set");
-    out += *value;
-  }
-  return out;
-}
-
 Result<std::vector<Store>> parse_list(std::string_view list, std::string_view where,
                                       const Environment& environment) {
   std::vector<Store> stores;
   for (const std::string_view item : split(list, ':')) {
     if (trim(item).empty()) continue;
-    auto path = expand(trim(item), environment);
+    auto path = expand_variables(trim(item), environment);
     if (!path) return tl::unexpected(path.error());
     if (!path->starts_with('/'))
       return fail(ErrorKind::invalid, "the store '" + *path + "' is not an absolute path",
@@ -185,6 +151,8 @@ Result<void> remove_entries(int directory, const std::string& path) {
 }  // namespace
 
 // ---- names
+
+std::string short_id(std::string_view id) { return std::string(id.substr(0, kShortId)); }
 
 std::string Store::prefix(std::string_view id) const { return directory_ + "/e/" + short_id(id); }
 std::string Store::stage(std::string_view id, std::string_view token) const {
@@ -315,12 +283,7 @@ Result<void> write_once(const std::string& path, std::string_view text) {
     ::unlink(aside.c_str());
     return fail_errno(error_number, "write", path);
   };
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return discard(errno);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file.get(), text)) return discard(errno);
   if (::fchmod(file.get(), 0444) != 0 || ::fsync(file.get()) != 0) return discard(errno);
   if (::rename(aside.c_str(), path.c_str()) != 0) return discard(errno);
   return {};

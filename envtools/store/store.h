@@ -24,6 +24,9 @@
 
 namespace pinstep {
 
+// The first 16 digits, which name the prefix in its store and the environment in what people read.
+std::string short_id(std::string_view id);
+
 class Store {
  public:
   explicit Store(std::string directory) : directory_(std::move(directory)), cache_(directory_ + "/c") {}

@@ -1,7 +1,6 @@
 #include "launcher/map/kernel_files.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <memory>
@@ -11,14 +10,6 @@
 
 namespace pinstep {
 namespace {
-
-// Files of /proc and /sys have no size, so read_file() cannot read them.
-std::string read_kernel_file(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char buffer[4096];
-  const ssize_t got = file.valid() ? ::read(file.get(), buffer, sizeof buffer) : 0;
-  return std::string(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
-}
 
 NvidiaDevice parse_information(std::string_view text) {
   NvidiaDevice device;

@@ -31,12 +31,7 @@ Result<void> write_whole(const std::string& path, std::string_view text) {
   const std::string aside = path + "." + std::to_string(::getpid());
   UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return fail_errno(errno, "make", aside);
-  while (!text.empty()) {
-    const ssize_t put = ::write(file.get(), text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail_errno(errno, "write", aside);
-    text.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (!write_all(file.get(), text)) return fail_errno(errno, "write", aside);
   if (::rename(aside.c_str(), path.c_str()) != 0) return fail_errno(errno, "rename", aside);
   return {};
 }

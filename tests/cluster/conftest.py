@@ -6,26 +6,15 @@ share it. After each test no node may be drained or down.
 
 import functools
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
 # Their assertions are to show values, as those of the tests do.
 pytest.register_assert_rewrite("cluster", "expect", "job")
 
-import reasons                                      # noqa: E402
-from cluster import BUILD, Cluster, minicluster     # noqa: E402
+from cluster import Cluster, minicluster     # noqa: E402
 from stage import Stage                             # noqa: E402
-
-
-def pytest_runtest_setup(item):
-    for mark in item.iter_markers("skips"):
-        for reason in mark.args:
-            if text := reasons.given(reason, str(BUILD)):
-                pytest.skip(text)
 
 
 @pytest.fixture(scope="session")

@@ -6,26 +6,14 @@ gets in.
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
-import reasons      # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 PINSTEP = BUILD / "bin/pinstep"
 WHEELS = TOP / "build/wheels"     # of the solver
-
-
-def pytest_runtest_setup(item):
-    for mark in item.iter_markers("skips"):
-        for reason in mark.args:
-            if text := reasons.given(reason, str(BUILD)):
-                pytest.skip(text)
 
 
 class User:

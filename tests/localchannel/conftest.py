@@ -1,22 +1,9 @@
 """Fixtures of the local channel's tests."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
-import reasons                          # noqa: E402
-from channel import BUILD, made         # noqa: E402
-from unpack import install, unpacked    # noqa: E402
-
-
-def pytest_runtest_setup(item):
-    for mark in item.iter_markers("skips"):
-        for reason in mark.args:
-            if text := reasons.given(reason, str(BUILD)):
-                pytest.skip(text)
+from channel import made
+from unpack import install, unpacked
 
 
 @pytest.fixture(scope="session")

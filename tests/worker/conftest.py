@@ -1,29 +1,15 @@
 """Fixtures of the tests of pinstep-worker: ranks as processes on this machine."""
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
-import check                    # noqa: E402
-import reasons                  # noqa: E402
-from ranks import BUILD, Ranks  # noqa: E402
+import check
+from ranks import Ranks
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if "deliberate" not in item.name:
             item.add_marker(pytest.mark.skips("no worker"))
-
-
-def pytest_runtest_setup(item):
-    for mark in item.iter_markers("skips"):
-        for reason in mark.args:
-            if text := reasons.given(reason, str(BUILD)):
-                pytest.skip(text)
 
 
 @pytest.fixture(scope="session")

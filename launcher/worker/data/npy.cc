@@ -8,19 +8,6 @@
 #include "envtools/base/fd.h"
 
 namespace pinstep::worker {
-namespace {
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-}  // namespace
-
 std::string npy_head(std::string_view descr, const std::vector<std::size_t>& shape) {
   std::string sizes;
   for (const std::size_t size : shape) sizes += std::to_string(size) + ", ";

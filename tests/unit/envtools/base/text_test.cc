@@ -16,6 +16,20 @@ using testing::Optional;
 using testing_support::Random;
 using testing_support::shown;
 
+TEST(IsHex, WantsLowerCaseAndTheExactNumberOfDigits) {
+  EXPECT_TRUE(is_hex("09af", 4));
+  EXPECT_FALSE(is_hex("09aF", 4));
+  EXPECT_FALSE(is_hex("09af0", 4));
+  EXPECT_FALSE(is_hex("", 4));
+}
+
+TEST(FormatSize, HasTwoDigitsAtLeast) {
+  const std::vector<std::pair<std::uint64_t, const char*>> table{
+      {0, "0 B"},          {999, "999 B"},           {1000, "1.0 kB"}, {13'646'687, "14 MB"},
+      {999'600, "1.0 MB"}, {5'000'000'000, "5.0 GB"}};
+  for (const auto& [bytes, text] : table) EXPECT_EQ(format_size(bytes), text);
+}
+
 TEST(Split, GivesOnePieceMoreThanThereAreSeparators) {
   EXPECT_THAT(split("", ':'), ElementsAre(""));
   EXPECT_THAT(split("a", ':'), ElementsAre("a"));

@@ -95,12 +95,5 @@ TEST(CheckSpace, NamesWhatIsNeededAndWhatIsFree) {
       << checked.error().cause;
 }
 
-TEST(FormatSize, HasTwoDigitsAtLeast) {
-  const std::vector<std::pair<std::uint64_t, const char*>> table{
-      {0, "0 B"},          {999, "999 B"},           {1000, "1.0 kB"}, {13'646'687, "14 MB"},
-      {999'600, "1.0 MB"}, {5'000'000'000, "5.0 GB"}};
-  for (const auto& [bytes, text] : table) EXPECT_EQ(format_size(bytes), text);
-}
-
 }  // namespace
 }  // namespace pinstep

@@ -24,12 +24,5 @@ TEST(HashFile, TellsWhichFileIsNotThere) {
   EXPECT_NE(missing.error().cause.find("/nowhere/at/all"), std::string::npos);
 }
 
-TEST(IsHex, WantsLowerCaseAndTheExactNumberOfDigits) {
-  EXPECT_TRUE(is_hex("09af", 4));
-  EXPECT_FALSE(is_hex("09aF", 4));
-  EXPECT_FALSE(is_hex("09af0", 4));
-  EXPECT_FALSE(is_hex("", 4));
-}
-
 }  // namespace
 }  // namespace pinstep
