@@ -104,7 +104,7 @@ Result<NamedEnv> find_env(const std::string& text, const std::string& directory,
     if (const auto id = tagged(text, stores)) return with_id(*id, stores, trust);
   if (is_digits(text)) return with_id(text, stores, trust);
   return fail(ErrorKind::not_found, "there is no environment '" + text + "'",
-              "a file or directory here is named './" + text + "'");
+              "'pinstep list' shows those that there are; for a file or directory here write './" + text + "'");
 }
 
 Result<NamedEnv> find_env_upward(const std::string& directory) {

@@ -43,7 +43,8 @@ Result<Request> read_request(const World& world, const ResolveWords& words) {
   auto& build = request.place.settings.build;
   if (build != Settings::Build::job || words.batch_step) return request;
   if (words.build)
-    return fail(ErrorKind::usage, "--env-build=job builds in the step of a batch script, and here is none",
+    return fail(ErrorKind::usage,
+                "--env-build=job builds in the step of a batch script, by the plugin, and here is none",
                 "--env-build=submit builds now");
   build = Settings::Build::submit;
   return request;

@@ -77,9 +77,8 @@ int run_activate(const World& world, const Arguments& arguments) {
     return refuse({ErrorKind::usage, "activate takes no argument", "pinstep activate --help"});
   const auto text = world.environment.get(variable::kPin);
   if (!text || text->empty())
-    return refuse(
-        {ErrorKind::not_found, "this job was submitted without an environment",
-         "submit it with --env-spec, or without the plugin after eval \"$(pinstep resolve --export PREFIX)\""});
+    return refuse({ErrorKind::not_found, "this job was submitted without an environment",
+                   "submit it with --env-spec, or without the plugin by 'pinstep sbatch --env-spec=…'"});
   const auto pin = Pin::parse(*text);
   if (!pin) return refuse(pin.error());
   const auto pinned = pin->prefix_for(own_platform());

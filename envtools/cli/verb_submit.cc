@@ -59,7 +59,7 @@ Typed typed_options(const SlurmWords& split) {
 }
 
 int submit_with(const std::string& command, const World& world, const Arguments& arguments) {
-  const auto split = split_slurm_words(arguments);
+  const auto split = split_slurm_words(command, arguments);
   if (!split) return refuse(split.error());
   Typed typed = typed_options(*split);
   Environment environment = world.environment;

@@ -142,7 +142,8 @@ const std::vector<Rule>& rules() {
          return assign_word(s.policies.ld_library_path, v, kClearOrKeepWords);
        }},
       {{"store", SetBy::anyone, "absolute paths separated by ':', which may begin with ~ or a variable", "",
-        "directories of environments: the first is built into, all are searched"},
+        "directories of environments: the first that can be written to is built into, all are "
+        "searched"},
        [](Settings& s, std::string_view v) { return assign_store(s.store, v); }},
       {{kChannelFamily, SetBy::anyone, "a URL or an absolute path", "", "where the channel NAME is"}, nullptr},
       {{"solver", SetBy::anyone, "an absolute path, which may begin with ~ or a variable", "",

@@ -64,14 +64,16 @@ constexpr std::array<std::string_view, 45> kFlags{
 // -I) those that take a value in one of them stand here only if their value must be attached.
 constexpr std::string_view kShortFlags = "EHIKOQVXZhkluvs";
 
-bool is_flag(std::string_view word) {
+bool is_flag(std::string_view command, std::string_view word) {
+  if (word == "-W" || word == "--wait") return command == "sbatch";
   if (word.starts_with("--")) return std::find(kFlags.begin(), kFlags.end(), word) != kFlags.end();
   // "-N2" holds its value; "-v" and "-vu" are flags.
   return word.size() > 2 || kShortFlags.find(word[1]) != std::string_view::npos;
 }
 
-bool wants_next_word(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && word.find('=') == std::string_view::npos && !is_flag(word);
+bool wants_next_word(std::string_view command, std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && word.find('=') == std::string_view::npos &&
+         !is_flag(command, word);
 }
 
 tl::unexpected<Error> unknown(std::string_view name) {
@@ -84,7 +86,7 @@ tl::unexpected<Error> unknown(std::string_view name) {
 
 }  // namespace
 
-Result<SlurmWords> split_slurm_words(const std::vector<std::string>& words) {
+Result<SlurmWords> split_slurm_words(const std::string& command, const std::vector<std::string>& words) {
   SlurmWords split;
   std::size_t i = 0;
   while (i < words.size()) {
@@ -93,8 +95,8 @@ Result<SlurmWords> split_slurm_words(const std::vector<std::string>& words) {
     ++i;
     if (!word.starts_with("--env-")) {
       split.slurms.push_back(word);
-      // sbatch's -W is a flag where srun's takes a value: never take an option of ours for one.
-      if (wants_next_word(word) && i < words.size() && !words[i].starts_with("--env-"))
+      // Whatever Slurm's option is, ours is not its value.
+      if (wants_next_word(command, word) && i < words.size() && !words[i].starts_with("--env-"))
         split.slurms.push_back(words[i++]);
       continue;
     }

@@ -17,6 +17,7 @@ struct SlurmWords {
 // that neither begins with '-' nor is the value of an option before it; Slurm's flags, which take no value, are
 // in a table, every other option written without '=' is taken to have its value in the next word. Errors: usage
 // (an unknown --env- option, a value missing).
-Result<SlurmWords> split_slurm_words(const std::vector<std::string>& words);
+// `command` is sbatch, salloc or srun: -W and --wait are a flag of the first and take a value in the others.
+Result<SlurmWords> split_slurm_words(const std::string& command, const std::vector<std::string>& words);
 
 }  // namespace pinstep

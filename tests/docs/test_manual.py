@@ -9,6 +9,7 @@ import manual
 
 # What the pages say of programs that are not ours.
 FOREIGN_OPTIONS = {
+    "conda": {"explicit", "sha"},
     "srun": {"bcast", "chdir", "cpu-bind", "export", "gpu-bind", "gpus-per-task", "jobid", "kill-on-bad-exit", "mpi",
              "no-shell", "nodes", "ntasks", "ntasks-per-node", "uid"},
     "torchrun": {"standalone"},

@@ -1,6 +1,7 @@
-/* What the static programs of `make dist-binary` have besides. The archive of hwloc asks udev for the vendors of
-   disks, and there is no archive of udev: it does without, as on a machine where udev does not run. And a static
-   program must not load the name service modules of the machine it runs on: they belong to another C library. */
+/* What the static programs of `make dist-binary` have besides. The archive of hwloc asks udev for the vendors
+   of disks, and there is no archive of udev: it does without, as on a machine where udev does not run. And a
+   static program must not load the name service modules of the machine it runs on: they belong to another C
+   library. */
 #include <nss.h>
 #include <stddef.h>
 

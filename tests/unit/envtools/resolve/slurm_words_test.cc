@@ -43,18 +43,29 @@ TEST(SplitSlurmWords, TakesOursBeforeTheProgramAndNothingBehindIt) {
            {"--wrap=hostname --env-spec=x", "env-spec=x | --wrap=hostname"},
            {"-n 1 p : --env-spec=x -n 1 q", "| -n 1 p : --env-spec=x -n 1 q"},
        }) {
-    const auto split = split_slurm_words(words(c.line));
+    const auto split = split_slurm_words("srun", words(c.line));
     ASSERT_TRUE(split) << c.line;
     EXPECT_EQ(shown(*split), c.expected) << c.line;
   }
 }
 
+TEST(SplitSlurmWords, KnowsThatWaitingIsAFlagOfSbatchOnly) {
+  for (const char* wait : {"-W", "--wait"}) {
+    const auto of_sbatch = split_slurm_words("sbatch", {wait, "-o", "x.out", "--env-spec=e.yml", "t.sh"});
+    ASSERT_TRUE(of_sbatch);
+    EXPECT_EQ(shown(*of_sbatch), std::string("env-spec=e.yml | ") + wait + " -o x.out t.sh");
+    const auto of_srun = split_slurm_words("srun", {wait, "10", "--env-spec=e.yml", "prog"});
+    ASSERT_TRUE(of_srun);
+    EXPECT_EQ(shown(*of_srun), std::string("env-spec=e.yml | ") + wait + " 10 prog");
+  }
+}
+
 TEST(SplitSlurmWords, RefusesWhatLooksLikeOursAndIsNot) {
-  EXPECT_THAT(split_slurm_words({"--env-spce=x"}),
+  EXPECT_THAT(split_slurm_words("srun", {"--env-spce=x"}),
               FailsWith(ErrorKind::usage, "there is no option '--env-spce'", "did you mean '--env-spec'?"));
-  EXPECT_THAT(split_slurm_words({"--env-spec"}),
+  EXPECT_THAT(split_slurm_words("srun", {"--env-spec"}),
               FailsWith(ErrorKind::usage, "option '--env-spec' needs a value", ""));
-  EXPECT_THAT(split_slurm_words({"--env-gpu-share=1"}),
+  EXPECT_THAT(split_slurm_words("srun", {"--env-gpu-share=1"}),
               FailsWith(ErrorKind::usage, "option '--env-gpu-share' takes no value", ""));
 }
 
