@@ -79,6 +79,11 @@ Result<std::string> base_url(std::string_view text, const ChannelConfig& config)
   return url;
 }
 
+// The name that stands for several channels.
+bool is_defaults(std::string_view name, const ChannelConfig& config) {
+  return name == "defaults" && config.named.find("defaults") == config.named.end();
+}
+
 // What a name's first part is configured as: the longest one counts.
 std::optional<Halves> configured_part(std::string_view name, const std::map<std::string, std::string>& table) {
   for (std::size_t end = name.size();; end = name.rfind('/', end - 1)) {
@@ -128,7 +133,7 @@ Result<Channel> channel_of_url(std::string_view text, const ChannelConfig& confi
   auto url = base_url(text, config);
   if (!url) return tl::unexpected(url.error());
   for (const std::string& name : names_of(*url, config)) {
-    if (!is_name(name)) continue;
+    if (!is_name(name) || is_defaults(name, config)) continue;
     const auto channel = channel_of_name(name, config);
     if (channel && channel->url == *url) return *channel;
   }
@@ -163,7 +168,7 @@ ChannelConfig built_in_channel_config() {
 Result<std::vector<Channel>> expand_channel(std::string_view entry, const ChannelConfig& config) {
   entry = trim(entry);
   std::vector<Channel> channels;
-  const bool defaults = entry == "defaults" && config.named.find("defaults") == config.named.end();
+  const bool defaults = is_defaults(without_subdir(entry), config);
   for (const std::string& part : defaults ? config.defaults : std::vector{std::string(entry)}) {
     auto channel = one_channel(part, config);
     if (!channel) return tl::unexpected(channel.error());

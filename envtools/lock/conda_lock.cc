@@ -9,6 +9,7 @@
 #include "envtools/hash/hash.h"
 #include "envtools/lock/keys.h"
 #include "envtools/lock/reader.h"
+#include "envtools/package/package.h"
 #include "envtools/yaml/yaml.h"
 
 namespace pinstep {
@@ -144,7 +145,7 @@ class Reader {
   }
 
   Result<void> read_build(LockedPackage& package, const YamlNode& node) const {
-    const auto named = archive_name(package.url);
+    const auto named = parse_archive_name(package.url);
     if (package.manager == Manager::conda && !named)
       return fail_at(node.find("url")->line, "'" + printable(package.url) + "' is not a conda package",
                      "its file name is NAME-VERSION-BUILD.conda or .tar.bz2");

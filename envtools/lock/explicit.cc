@@ -5,6 +5,7 @@
 #include "envtools/channel/channel.h"
 #include "envtools/hash/hash.h"
 #include "envtools/lock/reader.h"
+#include "envtools/package/package.h"
 #include "envtools/yaml/yaml.h"
 
 namespace pinstep {
@@ -54,7 +55,7 @@ class Reader {
     if (!url) return tl::unexpected(url.error());
     LockedPackage package;
     package.url = *url;
-    const auto named = archive_name(package.url);
+    const auto named = parse_archive_name(package.url);
     if (!named)
       return fail_at(number, "'" + printable(without_credentials(where)) + "' is not the place of a package",
                      "its file name is NAME-VERSION-BUILD.conda or .tar.bz2");

@@ -44,26 +44,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-// ---- names of archives
-
-std::optional<ArchiveName> archive_name(std::string_view url) {
-  url = url.substr(0, url.find_first_of("?#"));
-  std::string_view file = url.substr(url.rfind('/') + 1);
-  for (const std::string_view ending : {".conda", ".tar.bz2"})
-    if (file.ends_with(ending)) {
-      file.remove_suffix(ending.size());
-      const std::size_t build = file.rfind('-');
-      const std::size_t version =
-          build == 0 || build == std::string_view::npos ? build : file.rfind('-', build - 1);
-      if (build == std::string_view::npos || version == std::string_view::npos || version == 0) return {};
-      ArchiveName named{std::string(file.substr(0, version)),
-                        std::string(file.substr(version + 1, build - version - 1)),
-                        std::string(file.substr(build + 1))};
-      if (named.version.empty() || named.build.empty() || named.name == "." || named.name == "..") return {};
-      return named;
-    }
-  return {};
-}
+// ---- places of archives
 
 std::string_view channel_url_of(std::string_view url) {
   for (int part = 0; part < 2; ++part) {

@@ -1,7 +1,6 @@
 // What the readers of lock formats share.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,12 +8,6 @@
 #include "envtools/lock/lock.h"
 
 namespace pinstep {
-
-// "numpy-1.26.4-py312h3a_0.conda", of a URL's last part without query and fragment; nothing for another name.
-struct ArchiveName {
-  std::string name, version, build;
-};
-std::optional<ArchiveName> archive_name(std::string_view url);
 
 // The directory of a conda URL that has the archive, "linux-64"; empty if there is none.
 std::string_view subdir_of(std::string_view url);

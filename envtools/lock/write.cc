@@ -4,6 +4,7 @@
 
 #include "envtools/lock/keys.h"
 #include "envtools/lock/reader.h"
+#include "envtools/package/package.h"
 #include "envtools/yaml/yaml.h"
 
 namespace pinstep {
@@ -88,8 +89,9 @@ class Writer {
     text_ += hashed ? "  hash:\n" : "  hash: {}\n";
     if (!package.md5.empty()) line("    ", "md5", package.md5);
     if (!package.sha256.empty()) line("    ", "sha256", package.sha256);
-    const auto named = package.manager == Manager::conda ? archive_name(package.url) : std::nullopt;
-    if (package.build != (named ? named->build : "")) line("  ", "build", package.build);
+    const auto named = parse_archive_name(package.url);
+    const std::string told = package.manager == Manager::conda && named ? named->build : "";
+    if (package.build != told) line("  ", "build", package.build);
     line("  ", "category", package.category);
     text_ += std::string("  optional: ") + (package.optional ? "true" : "false") + "\n";
   }

@@ -105,6 +105,12 @@ TEST(ExpandChannel, MakesSeveralOfDefaults) {
   ChannelConfig named = config();
   named.named = {{"defaults", "/srv/all"}};
   EXPECT_EQ(expanded("defaults", named), "defaults = file:///srv/all");
+  EXPECT_EQ(expanded("defaults/", config()), expanded("defaults", config()));
+  EXPECT_EQ(expanded("defaults/linux-64", config()), expanded("defaults", config()));
+}
+
+TEST(ExpandChannel, LeavesAUrlWhoseNameWouldStandForSeveralChannelsWithoutOne) {
+  EXPECT_EQ(expanded("https://alias.example.org/defaults", config()), "https://alias.example.org/defaults");
 }
 
 TEST(ExpandChannel, RefusesWhatIsNoChannel) {

@@ -217,7 +217,7 @@ Lock random_lock(Random& random) {
     LockedPackage made =
         random.one_in(3)
             ? wheel("w-" + random.text("abcxyz", 1, 6) + std::to_string(n), random.text("0123.", 1, 4) + "1")
-            : package(name, random.text("0123.", 1, 4) + "1", random.text(letters, 1, 5));
+            : package(name, "1" + random.text("0123.", 1, 4), random.text(letters, 1, 5));
     made.platform = random.pick(lock.platforms);
     made.category = random.one_in(3) ? "dev" : "main";
     made.optional = random.one_in(4);
@@ -398,7 +398,7 @@ TEST(ParseExplicit, ReadsPackagesWithAndWithoutHashes) {
           "../pkgs/d-3-0.conda#sha256:" +
           sha256 +
           "\n"
-          "/abs/e f-4-0.conda\n",
+          "/abs/e f/g-4-0.conda\n",
       "/d/x/l.txt");
   ASSERT_THAT(lock, Succeeds());
   EXPECT_EQ(lock->origin, Lock::Origin::explicit_list);
@@ -412,7 +412,7 @@ TEST(ParseExplicit, ReadsPackagesWithAndWithoutHashes) {
   EXPECT_EQ(lock->packages[1].sha256, sha256);
   EXPECT_EQ(lock->packages[2].url, "file:///d/pkgs/d-3-0.conda");
   EXPECT_EQ(lock->packages[2].sha256, sha256);
-  EXPECT_EQ(lock->packages[3].url, "file:///abs/e%20f-4-0.conda");
+  EXPECT_EQ(lock->packages[3].url, "file:///abs/e%20f/g-4-0.conda");
   EXPECT_THAT(lock->notes, ElementsAre("/d/x/l.txt: 1 of 4 packages have no hash"));
 }
 
@@ -432,6 +432,12 @@ TEST(ParseExplicit, TakesThePlatformFromTheFirstUrlThatHasOne) {
   ASSERT_THAT(lock, Succeeds());
   EXPECT_THAT(lock->platforms, ElementsAre("linux-aarch64"));
   EXPECT_EQ(lock->packages[0].platform, "linux-aarch64");
+}
+
+TEST(ParseExplicit, DecodesWhatAUrlHasEscaped) {
+  const auto lock = parse_lock("@EXPLICIT\nhttps://h.example.org/c/linux-64/a-1%212.0-0.conda\n", "/l");
+  ASSERT_THAT(lock, Succeeds());
+  EXPECT_EQ(lock->packages[0].version, "1!2.0");
 }
 
 TEST(ParseExplicit, SaysWhatIsWrongAndWhere) {
