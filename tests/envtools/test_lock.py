@@ -90,7 +90,7 @@ def test_a_lock_lies_beside_its_spec(locker):
     (locker.user.home / "src/deep").mkdir(parents=True)
     done = locker.lock(cwd=locker.user.home / "src/deep")
     assert done.returncode == 0 and done.stderr == "", done
-    assert re.fullmatch(r"\S+/environment-lock.yml: 3 packages for linux-64, 0.0 MB, solved in [\d.]+ s\n", done.stdout)
+    assert re.fullmatch(r"\S+/environment-lock.yml: 3 packages for linux-64, 3.0 kB, solved in [\d.]+ s\n", done.stdout)
     assert locker.packages() == {"xz": "5.4.0", "python": "3.11.2", "libc": "2.0"}
 
 
