@@ -19,8 +19,10 @@ class Recorder:
 
     def argv(self, name, *program):
         """The command that records, and then becomes `program` if there is one. No program is looked up
-        in PATH, which is empty under `--export=NONE`; the shell is only there to know the rank."""
-        return ["/bin/sh", "-c", '/bin/cat /proc/$$/environ >"$0.${SLURM_PROCID:-none}"; ${1+exec "$@"}',
+        in PATH, which is empty under `--export=NONE`; the shell is only there to know the rank. The file appears
+        whole, since tests wait for it."""
+        return ["/bin/sh", "-c", '/bin/cat /proc/$$/environ >"$0~$$" && /bin/mv "$0~$$" "$0.${SLURM_PROCID:-none}"; '
+                '${1+exec "$@"}',
                 f"{self.directory}/{name}", *map(str, program)]
 
     def __call__(self, name, *program):
