@@ -29,12 +29,12 @@ Error spec_changed(const Spec& spec, const std::vector<std::string>& changes) {
           command_for(spec) + " solves it anew; --env-lock=update does so at submission"};
 }
 
-Result<ChosenLock> read_chosen(const std::string& path, const std::string& name) {
+Result<ChosenLock> read_chosen(const std::string& path) {
   auto file = read_file(path, kLockSizeLimit, Links::followed);
   if (!file) return tl::unexpected(file.error());
   auto lock = parse_lock(file->text, path);
   if (!lock) return tl::unexpected(lock.error());
-  return ChosenLock{{path, std::move(file->text)}, std::move(*lock), name};
+  return ChosenLock{{path, std::move(file->text)}, std::move(*lock), ""};
 }
 
 std::string key_of(const Spec& spec, const LockOptions& options) {
@@ -44,10 +44,8 @@ std::string key_of(const Spec& spec, const LockOptions& options) {
 
 class SpecLocking {
  public:
-  SpecLocking(const World& world, const Place& place, Progress& progress, const Spec& spec, LockOptions options,
-              Beside where)
-      : world_(world),
-        place_(place),
+  SpecLocking(const Place& place, Progress& progress, const Spec& spec, LockOptions options, Beside where)
+      : place_(place),
         progress_(progress),
         spec_(spec),
         options_(std::move(options)),
@@ -55,17 +53,16 @@ class SpecLocking {
         where_(where) {}
 
   Result<ChosenLock> choose() {
-    const auto check = check_lock(spec_, beside_, options_);
+    auto check = check_lock(spec_, beside_, options_);
     if (!check) return tl::unexpected(check.error());
     const auto use = place_.settings.lock;
     if (use == Settings::LockUse::update) return update(*check);
-    if (check->state == LockState::fits) return read_chosen(beside_, spec_.name);
     if (check->state == LockState::changed && check->ours)
       return tl::unexpected(spec_changed(spec_, check->changes));
-    if (check->state == LockState::changed) {
+    if (check->state == LockState::changed)
       say("note: '" + beside_ + "' was made by another program, so whether it fits its spec is not checked");
-      return read_chosen(beside_, spec_.name);
-    }
+    if (check->state != LockState::none)
+      return ChosenLock{{beside_, std::move(check->text)}, std::move(*check->lock), spec_.name};
     if (use == Settings::LockUse::frozen)
       return fail(ErrorKind::not_found, "'" + spec_.path + "' has no lock, and none may be made (frozen)",
                   command_for(spec_) + " makes it");
@@ -134,7 +131,6 @@ class SpecLocking {
         std::to_string(lock.packages.size()) + " packages, lock " + path);
   }
 
-  const World& world_;
   const Place& place_;
   Progress& progress_;
   const Spec& spec_;
@@ -148,7 +144,7 @@ class SpecLocking {
 Result<ChosenLock> choose_lock(const World& world, const Place& place, const NamedEnv& env, Beside beside,
                                Progress& progress) {
   if (env.kind == NamedEnv::Kind::lock) {
-    auto lock = read_chosen(env.path, "");
+    auto lock = read_chosen(env.path);
     if (!lock) return lock;
     return completed(world, place, std::move(*lock), progress);
   }
@@ -156,7 +152,7 @@ Result<ChosenLock> choose_lock(const World& world, const Place& place, const Nam
   if (!spec) return tl::unexpected(spec.error());
   auto options = lock_options(world, place.settings, progress);
   if (!options) return tl::unexpected(options.error());
-  return SpecLocking(world, place, progress, *spec, std::move(*options), beside).choose();
+  return SpecLocking(place, progress, *spec, std::move(*options), beside).choose();
 }
 
 std::optional<Error> changed_since_locked(const World& world, const Place& place,

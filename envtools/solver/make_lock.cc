@@ -255,8 +255,11 @@ std::string content_hash(const Spec& spec) { return sha256_hex(canonical_text(sp
 Result<LockCheck> check_lock(const Spec& spec, const std::string& path, const LockOptions& asked) {
   LockCheck check;
   if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return check;
-  auto lock = load_lock(path);
+  auto file = read_file(path, kLockSizeLimit, Links::followed);
+  if (!file) return tl::unexpected(file.error());
+  auto lock = parse_lock(file->text, path);
   if (!lock) return tl::unexpected(lock.error());
+  check.text = std::move(file->text);
   const auto recorded = lock->custom.find(std::string(kSpecKey));
   check.ours = recorded != lock->custom.end();
   if (!check.ours) check.changes.push_back("pinstep has not made this lock: whether it fits is not known");

@@ -54,6 +54,7 @@ struct LockCheck {
   LockState state = LockState::none;
   bool ours = true;          // false: another program made it
   std::optional<Lock> lock;  // unless none
+  std::string text;          // the lock's file
   // What the lock does not know: "+ conda numpy>=2", "+ platform linux-64".
   std::vector<std::string> changes;
 };
