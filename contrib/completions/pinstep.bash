@@ -92,16 +92,12 @@ _pinstep_launch() {
 _pinstep_worker() {
 	local option word
 	_pinstep_word
-	case $option in
-	--store) _pinstep_offer 'auto tcp pmix' ;;
-	--data | --save) compopt -o dirnames ;;
-	*)
-		if ((COMP_CWORD == 1)); then
-			_pinstep_offer 'train --help --version'
-		else
-			_pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
-				--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket --save --json'
-		fi ;;
+	((COMP_CWORD == 1)) && { _pinstep_offer 'train --help --version'; return; }
+	case $option:${COMP_WORDS[1]} in
+	--store:*) _pinstep_offer 'auto tcp pmix' ;;
+	--data:* | --save:*) compopt -o dirnames ;;
+	*:train) _pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
+			--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket --save --json --help' ;;
 	esac
 }
 

@@ -42,10 +42,15 @@ def options(text):
     return set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text)) - {"help", "version"}
 
 
-def worker_usage():
-    """What pinstep-worker --help prints: from its source, as it is not built everywhere."""
-    source = (TOP / "launcher/worker/cli/options.cc").read_text()
-    return re.search(r'kWorkerUsage =\s*R"\((.*?)\)"', source, re.DOTALL)[1]
+def worker_usages():
+    """{verb: what pinstep-worker VERB --help prints}: from the sources, as it is not built everywhere."""
+    texts = [path.read_text() for path in sorted((TOP / "launcher/worker/cli").glob("*.cc"))]
+    found = [usage for text in texts for usage in re.findall(r'R"\((usage: .*?)\)"', text, re.DOTALL)]
+    return {re.match(r"usage: pinstep-worker (\w+)", usage)[1]: usage for usage in found}
+
+
+def worker_completion():
+    return re.search(r"^_pinstep_worker\(\) \{\n(.*?)^\}", COMPLETION, re.MULTILINE | re.DOTALL)[1]
 
 
 # ---- mdoc

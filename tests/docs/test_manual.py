@@ -64,13 +64,23 @@ def test_options_of_pinstep_launch():
     assert told == manual.options(offered) == described
 
 
-def test_options_of_pinstep_worker():
-    told = manual.options(manual.worker_usage())
-    offered = re.search(r"_pinstep_offer '(--data[^']*)'", manual.COMPLETION)[1]
+@pytest.mark.parametrize("verb", manual.worker_usages())
+def test_options_of_pinstep_worker(verb):
+    told = manual.options(manual.worker_usages()[verb])
+    offered = re.search(rf"\*:{verb}\) _pinstep_offer '([^']*)'", manual.worker_completion())[1]
     page = manual.page("pinstep-worker.1")
-    listed = {option for head, _ in manual.items(manual.section(page, "Sh", "DESCRIPTION"))
+    synopsis = re.search(rf"^\.Cm {verb}\n(.*?)(?=^\.Nm|\Z)", manual.section(page, "Sh", "SYNOPSIS"),
+                         re.MULTILINE | re.DOTALL)[1]
+    listed = {option for head, _ in manual.items(manual.section(page, "Sh", verb.upper()))
               for option in re.findall(r"(?:^| )-([a-z-]+)", head)}
-    assert told == manual.options(offered) == manual.mdoc_options(manual.section(page, "Sh", "SYNOPSIS")) == listed
+    assert told == manual.options(offered) == manual.mdoc_options(synopsis) == listed
+
+
+def test_verbs_of_pinstep_worker():
+    offered = re.search(r"_pinstep_offer '([^']*) --help --version'", manual.worker_completion())[1].split()
+    table = (manual.TOP / "launcher/worker/cli/worker_main.cc").read_text()
+    assert offered == re.findall(r'^    \{"(\w+)", "', table, re.MULTILINE)
+    assert sorted(offered) == sorted(manual.worker_usages())
 
 
 def test_shapes():
@@ -154,7 +164,7 @@ def test_options_exist(path):
     known = set().union(*FOREIGN_OPTIONS.values(),
                         {"env-spec", "env-lock", "env-build", "env-gpu-share", "help", "version"},
                         manual.options(manual.program("pinstep-launch", "--help")),
-                        manual.options(manual.worker_usage()),
+                        *(manual.options(usage) for usage in manual.worker_usages().values()),
                         *(manual.options(manual.program("pinstep", verb, "--help")) for verb in manual.verbs()))
     text = path.read_text()
     named = manual.options(text.replace(r"\-", "-"))

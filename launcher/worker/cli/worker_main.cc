@@ -1,105 +1,41 @@
 // pinstep-worker: one rank of a data-parallel training run.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
 #include "envtools/base/fd.h"
-#include "envtools/base/process.h"
 #include "envtools/base/text.h"
-#include "launcher/worker/cli/options.h"
-#include "launcher/worker/cli/report.h"
-#include "launcher/worker/device/cpu_device.h"
-#include "launcher/worker/train/save.h"
-#include "launcher/worker/try.h"
+#include "launcher/worker/cli/train_options.h"
+#include "launcher/worker/cli/verbs.h"
+#include "launcher/worker/train/session.h"
 #include "pinstep_config.h"
 
 namespace pinstep::worker {
 namespace {
 
-void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
+using Words = std::vector<std::string>;
 
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
+struct Verb {
+  std::string_view name;
+  const char* summary;
+  const char* usage;
+  Error (*run)(const Words& words);
+};
 
-// Ranks that share a node would get into each other's way with all of its cores.
-unsigned threads_for(const Environment& environment, const Place& place) {
-  if (const auto asked = parse_number<unsigned>(environment.get("OMP_NUM_THREADS").value_or(""))) return *asked;
-  return place.local_size > 1 ? 1 : 0;
-}
+const Verb kVerbs[] = {
+    {"train", "train a small network on the ranks of a step", kTrainUsage, train_verb},
+};
 
-Result<DataSet> read_data(const WorkerOptions& options) {
-  auto data = read_data_set(options.data);
-  if (!data) return data;
-  if (options.images > 0) data->train.shorten(options.images);
-  if (options.test_images > 0) data->test.shorten(options.test_images);
-  return data;
-}
-
-// What is saved is also saved where the ranks then disagree: to be looked at.
-Result<void> finish(Session& session, Trainer& trainer, const WorkerOptions& options, double accuracy,
-                    Form form) {
-  if (!options.save.empty()) {
-    auto weights = trainer.weights();
-    if (!weights) return tl::unexpected(weights.error());
-    PINSTEP_TRY(save(options.save, {session.place().rank, trainer.sizes(), std::move(weights->parameters),
-                                    std::move(weights->values), trainer.seen(), accuracy}));
+std::string usage() {
+  std::string text = "usage: pinstep-worker VERB [OPTION]...\n\n";
+  for (const Verb& verb : kVerbs) {
+    text += "  " + std::string(verb.name);
+    text.append(8 - verb.name.size(), ' ').append(verb.summary) += '\n';
   }
-  const auto digest = trainer.agreed_weights();
-  if (!digest) return tl::unexpected(digest.error());
-  if (session.place().rank == 0) print(line_of_end(*digest, options.save, form));
-  return {};
-}
-
-Result<void> train(Session& session, CpuDevice& device, const WorkerOptions& options, Form form) {
-  const Environment environment = process_environment();
-  PINSTEP_TRY(session.open(environment));
-  const unsigned threads = threads_for(environment, session.place());
-  device.use_threads(threads);
-  const auto data = read_data(options);
-  if (!data) return tl::unexpected(data.error());
-  auto trainer = Trainer::create(device, session.transport(), *data, options.train);
-  if (!trainer) return tl::unexpected(trainer.error());
-  const bool speaks = session.place().rank == 0;
-  if (speaks)
-    print(line_of(Start{session.place().size, std::string(session.transport_name()), std::string(device.name()),
-                        threads, (*trainer)->sizes(), count((*trainer)->model().parameters()),
-                        (*trainer)->buckets(), data->train.count},
-                  form));
-  double accuracy = 0;
-  for (std::uint32_t epoch = 1; epoch <= options.train.epochs && !(*trainer)->is_finished(); ++epoch) {
-    const auto report = (*trainer)->train(epoch);
-    if (!report) return tl::unexpected(report.error());
-    accuracy = report->accuracy;
-    if (speaks) print(line_of(*report, form));
-  }
-  return finish(session, **trainer, options, accuracy, form);
-}
-
-[[noreturn]] void run(const WorkerOptions& options) {
-  const Form form = options.json ? Form::json : Form::text;
-  CpuDevice device;
-  SessionSettings settings = options.session;
-  settings.node = host_name();
-  settings.interface = process_environment().get("GLOO_SOCKET_IFNAME").value_or("");
-  Session session(std::move(settings), device);
-  Ending ending{Outcome::done, {}, {}, false};
-  const auto done = train(session, device, options, form);
-  if (done)
-    session.close();
-  else
-    ending = session.give_up(done.error());
-  if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
-  if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));
-  // Not through destructors: Gloo's reset the connections, with what is still on its way to others.
-  std::_Exit(static_cast<int>(ending.outcome));
+  return text + "\n'pinstep-worker VERB --help' describes one; --version.\n";
 }
 
 // Gloo's own thread throws where a connection breaks in a moment it did not expect.
@@ -121,21 +57,36 @@ int usage_error(const Error& error) {
   return 2;
 }
 
-}  // namespace
-}  // namespace pinstep::worker
+int no_verb(const Words& words) {
+  std::vector<std::string_view> names;
+  for (const Verb& verb : kVerbs) names.push_back(verb.name);
+  if (words.empty()) return usage_error({ErrorKind::usage, "nothing to do", "pinstep-worker --help"});
+  const auto near = nearest(words[0], names);
+  return usage_error({ErrorKind::usage, "there is no verb '" + printable(words[0]) + "'",
+                      near ? "did you mean '" + std::string(*near) + "'?" : "pinstep-worker --help"});
+}
 
-int main(int argc, char** argv) {
-  using namespace pinstep::worker;
-  const auto options = parse_worker_options({argv + 1, argv + argc});
-  if (!options) return usage_error(options.error());
-  if (options->action == WorkerOptions::Action::help) {
-    std::fputs(kWorkerUsage, stdout);
-    return 0;
-  }
-  if (options->action == WorkerOptions::Action::version) {
+bool asks_for(const Words& words, std::string_view option) {
+  return std::find(words.begin(), words.end(), option) != words.end();
+}
+
+int run(const Words& words) {
+  const auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),
+                                 [&](const Verb& v) { return !words.empty() && words[0] == v.name; });
+  if (asks_for(words, "--version")) {
     std::puts("pinstep-worker " PINSTEP_VERSION);
     return 0;
   }
+  if (asks_for(words, "--help") || asks_for(words, "-h")) {
+    std::fputs(verb == std::end(kVerbs) ? usage().c_str() : verb->usage, stdout);
+    return 0;
+  }
+  if (verb == std::end(kVerbs)) return no_verb(words);
   std::set_terminate(end_by_terminate);
-  run(*options);
+  return usage_error(verb->run({words.begin() + 1, words.end()}));
 }
+
+}  // namespace
+}  // namespace pinstep::worker
+
+int main(int argc, char** argv) { return pinstep::worker::run({argv + 1, argv + argc}); }

@@ -1,4 +1,4 @@
-// The command line of pinstep-worker.
+// The command line of pinstep-worker train.
 #pragma once
 
 #include <string>
@@ -11,10 +11,7 @@
 
 namespace pinstep::worker {
 
-struct WorkerOptions {
-  enum class Action { train, help, version };
-
-  Action action = Action::train;
+struct TrainOptions {
   std::string data = kDefaultData;
   std::string save;          // empty: nothing is saved
   std::uint32_t images = 0;  // 0: all
@@ -24,9 +21,9 @@ struct WorkerOptions {
   SessionSettings session;
 };
 
-extern const char* const kWorkerUsage;
+extern const char* const kTrainUsage;
 
-// Errors: usage.
-Result<WorkerOptions> parse_worker_options(const std::vector<std::string>& arguments);
+// The words after the verb. Errors: usage.
+Result<TrainOptions> parse_train_options(const std::vector<std::string>& words);
 
 }  // namespace pinstep::worker

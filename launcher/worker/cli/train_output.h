@@ -1,14 +1,12 @@
-// What rank 0 prints: lines for people, or one JSON object per line.
+// What rank 0 prints while it trains.
 #pragma once
 
 #include <string>
 
-#include "launcher/worker/train/session.h"
+#include "launcher/worker/cli/output.h"
 #include "launcher/worker/train/trainer.h"
 
 namespace pinstep::worker {
-
-enum class Form { text, json };
 
 struct Start {
   std::uint32_t ranks = 1;
@@ -25,6 +23,5 @@ std::string line_of(const Start& start, Form form);
 std::string line_of(const EpochReport& epoch, Form form);
 // At the end: the digest of all ranks' weights, and where they are if they were saved.
 std::string line_of_end(const std::string& weights, const std::string& saved, Form form);
-std::string lines_of(const Ending& ending, Form form);
 
 }  // namespace pinstep::worker

@@ -1,4 +1,4 @@
-#include "launcher/worker/cli/report.h"
+#include "launcher/worker/cli/train_output.h"
 
 #include <gtest/gtest.h>
 
@@ -18,19 +18,15 @@ EpochReport epoch() {
   return report;
 }
 
-TEST(Report, LinesForPeople) {
+TEST(TrainOutput, LinesForPeople) {
   EXPECT_EQ(line_of(Start{1, "none", "cpu", 0, {784, 10}, 7850, 1, 1}, Form::text),
             "1 rank on cpu, transport none: mlp 784-10, 7850 parameters in 1 bucket, 1 image\n");
   EXPECT_EQ(line_of(epoch(), Form::text), "epoch 2  loss 0.5000  accuracy 0.8765  1280 samples/s\n");
   EXPECT_EQ(line_of_end("abc", "", Form::text), "weights abc\n");
   EXPECT_EQ(line_of_end("abc", "out", Form::text), "weights abc, saved in out\n");
-  const Ending ending{Outcome::peer_lost, {ErrorKind::network, "rank 1 is gone", "look there"}, {1}, true};
-  EXPECT_EQ(lines_of(ending, Form::text),
-            "pinstep-worker: error: rank 1 is gone\n"
-            "pinstep-worker: hint: look there\n");
 }
 
-TEST(Report, LinesForPrograms) {
+TEST(TrainOutput, LinesForPrograms) {
   EXPECT_EQ(line_of(Start{2, "gloo", "cpu", 1, {784, 10}, 7850, 3, 600}, Form::json),
             R"({"event":"start","ranks":2,"transport":"gloo","device":"cpu","threads":1,"model":"mlp",)"
             R"("sizes":[784,10],"parameters":7850,"buckets":3,"images":600})"
@@ -41,10 +37,6 @@ TEST(Report, LinesForPrograms) {
             "\n");
   EXPECT_EQ(line_of_end("abc", "out", Form::json), R"({"event":"end","weights":"abc","saved":"out"})"
                                                    "\n");
-  const Ending ending{Outcome::peer_lost, {ErrorKind::network, "rank 1 is gone", ""}, {1}, true};
-  EXPECT_EQ(lines_of(ending, Form::json),
-            R"({"event":"error","kind":"network","cause":"rank 1 is gone","hint":"","ranks":[1]})"
-            "\n");
 }
 
 }  // namespace

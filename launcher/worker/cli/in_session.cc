@@ -1,0 +1,42 @@
+#include "launcher/worker/cli/in_session.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "envtools/base/fd.h"
+#include "envtools/base/process.h"
+#include "envtools/base/text.h"
+#include "launcher/worker/try.h"
+
+namespace pinstep::worker {
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+void run_in_session(SessionSettings settings, Form form,
+                    const std::function<Result<void>(Session& session, CpuDevice& device)>& act) {
+  const Environment environment = process_environment();
+  CpuDevice device;
+  settings.node = host_name();
+  settings.interface = environment.get("GLOO_SOCKET_IFNAME").value_or("");
+  Session session(std::move(settings), device);
+  Ending ending{Outcome::done, {}, {}, false};
+  const auto done = session.open(environment).and_then([&] { return act(session, device); });
+  if (done)
+    session.close();
+  else
+    ending = session.give_up(done.error());
+  if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
+  if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));
+  // Not through destructors: Gloo's reset the connections, with what is still on its way to others.
+  std::_Exit(static_cast<int>(ending.outcome));
+}
+
+}  // namespace pinstep::worker

@@ -1,0 +1,91 @@
+#include "launcher/worker/cli/train_options.h"
+
+#include "envtools/base/text.h"
+#include "launcher/worker/cli/session_options.h"
+#include "launcher/worker/try.h"
+
+namespace pinstep::worker {
+
+const char* const kTrainUsage =
+    R"(usage: pinstep-worker train [OPTION]...
+
+Trains a small network on several ranks, each with its share of the data: a reference
+for what a data-parallel rank must do, and a test of an allocation. Started once per
+rank: srun pinstep-launch -- pinstep-worker train. Without a job it is alone.
+
+data
+  --data=DIR           MNIST's four files; Debian's dataset-fashion-mnist by default
+  --images=N           train on the first N images only
+  --test-images=N      and test on the first N
+training
+  --epochs=N           passes over the data (3)
+  --steps=N            end after this many steps
+  --batch=N            images per rank and step (64)
+  --hidden=N,N,...     units of the hidden layers (256,128)
+  --lr=X               learning rate (0.05)
+  --momentum=X         (0.9)
+  --weight-decay=X     (0)
+  --seed=N             of the initial weights and the order of the images (1)
+ranks
+  --store=WHICH        how ranks meet: tcp (MASTER_ADDR, MASTER_PORT), pmix, or auto (the default)
+  --timeout=SECONDS    for each exchange between the ranks (60)
+  --start-timeout=SECONDS  for all ranks to arrive (300)
+  --bucket=BYTES       gradients are exchanged in pieces of this size (25M)
+  --first-bucket=BYTES the first piece, smaller to start early (1M)
+output
+  --save=DIR           each rank leaves its weights in DIR/rank-N
+  --json               one JSON object per line
+  --help, --version
+
+Exit status: 0, 1 failed, 2 wrong usage, 3 another rank is gone or does not answer,
+4 the ranks lost each other and nobody knows why.
+)";
+
+namespace {
+
+constexpr std::uint32_t kMostRows = 65536;  // of a batch, or units of a layer
+
+bool read_batch(std::string_view text, std::uint32_t& value) {
+  const auto number = parse_number<std::uint32_t>(text);
+  if (!number || *number == 0 || *number > kMostRows) return false;
+  value = *number;
+  return true;
+}
+
+bool read_units(std::string_view text, std::vector<std::uint32_t>& value) {
+  std::vector<std::uint32_t> units;
+  for (const std::string_view part : split(text, ','))
+    if (!read_batch(part, units.emplace_back())) return false;
+  value = std::move(units);
+  return true;
+}
+
+}  // namespace
+
+Result<TrainOptions> parse_train_options(const std::vector<std::string>& words) {
+  TrainOptions o;
+  std::vector<Option> rows{
+      text_option("--data", "a directory", o.data),
+      count_option("--images", o.images),
+      count_option("--test-images", o.test_images),
+      count_option("--epochs", o.train.epochs),
+      count_option("--steps", o.train.most_steps),
+      choice_option("--batch", "a number from 1 to 65536",
+                    [&o](std::string_view text) { return read_batch(text, o.train.batch); }),
+      choice_option("--hidden", "units of each layer, such as 256,128",
+                    [&o](std::string_view text) { return read_units(text, o.train.hidden); }),
+      real_option("--lr", o.train.rate),
+      real_option("--momentum", o.train.momentum),
+      real_option("--weight-decay", o.train.decay),
+      count_option("--seed", o.train.seed, 0),
+      bytes_option("--bucket", o.train.buckets.other),
+      bytes_option("--first-bucket", o.train.buckets.first),
+      text_option("--save", "a directory", o.save),
+      flag_option("--json", o.json),
+  };
+  for (Option& row : session_options(o.session)) rows.push_back(std::move(row));
+  PINSTEP_TRY(read_options(words, rows));
+  return o;
+}
+
+}  // namespace pinstep::worker

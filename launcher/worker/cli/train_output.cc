@@ -1,0 +1,64 @@
+#include "launcher/worker/cli/train_output.h"
+
+#include <cstdio>
+
+namespace pinstep::worker {
+namespace {
+
+double samples_per_second(const EpochReport& epoch) {
+  return epoch.seconds > 0 ? static_cast<double>(epoch.samples) / epoch.seconds : 0;
+}
+
+std::string count(std::uint64_t number, const char* of) {
+  return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string line_of(const Start& start, Form form) {
+  if (form == Form::json)
+    return json_line({{"event", "start"},
+                      {"ranks", start.ranks},
+                      {"transport", start.transport},
+                      {"device", start.device},
+                      {"threads", start.threads},
+                      {"model", "mlp"},
+                      {"sizes", start.sizes},
+                      {"parameters", start.parameters},
+                      {"buckets", start.buckets},
+                      {"images", start.images}});
+  std::string sizes;
+  for (const std::uint32_t size : start.sizes) sizes += (sizes.empty() ? "" : "-") + std::to_string(size);
+  return count(start.ranks, "rank") + " on " + start.device + ", transport " + start.transport + ": mlp " +
+         sizes + ", " + count(start.parameters, "parameter") + " in " + count(start.buckets, "bucket") + ", " +
+         count(start.images, "image") + "\n";
+}
+
+std::string line_of(const EpochReport& epoch, Form form) {
+  if (form == Form::json)
+    return json_line({{"event", "epoch"},
+                      {"epoch", epoch.epoch},
+                      {"steps", epoch.steps},
+                      {"loss", epoch.loss},
+                      {"train_accuracy", epoch.train_accuracy},
+                      {"test_loss", epoch.test_loss},
+                      {"accuracy", epoch.accuracy},
+                      {"samples", epoch.samples},
+                      {"seconds", epoch.seconds},
+                      {"samples_per_second", samples_per_second(epoch)}});
+  char text[160];
+  std::snprintf(text, sizeof text, "epoch %u  loss %.4f  accuracy %.4f  %.0f samples/s\n", epoch.epoch,
+                epoch.loss, epoch.accuracy, samples_per_second(epoch));
+  return text;
+}
+
+std::string line_of_end(const std::string& weights, const std::string& saved, Form form) {
+  if (form == Form::json) {
+    Json json{{"event", "end"}, {"weights", weights}};
+    if (!saved.empty()) json["saved"] = saved;
+    return json_line(json);
+  }
+  return "weights " + weights + (saved.empty() ? "" : ", saved in " + saved) + "\n";
+}
+
+}  // namespace pinstep::worker

@@ -1,0 +1,75 @@
+#include "envtools/base/process.h"
+#include "envtools/base/text.h"
+#include "launcher/worker/cli/in_session.h"
+#include "launcher/worker/cli/train_options.h"
+#include "launcher/worker/cli/train_output.h"
+#include "launcher/worker/cli/verbs.h"
+#include "launcher/worker/train/save.h"
+#include "launcher/worker/try.h"
+
+namespace pinstep::worker {
+namespace {
+
+// Ranks that share a node would get into each other's way with all of its cores.
+unsigned threads_for(const Environment& environment, const Place& place) {
+  if (const auto asked = parse_number<unsigned>(environment.get("OMP_NUM_THREADS").value_or(""))) return *asked;
+  return place.local_size > 1 ? 1 : 0;
+}
+
+Result<DataSet> read_data(const TrainOptions& options) {
+  auto data = read_data_set(options.data);
+  if (!data) return data;
+  if (options.images > 0) data->train.shorten(options.images);
+  if (options.test_images > 0) data->test.shorten(options.test_images);
+  return data;
+}
+
+// What is saved is also saved where the ranks then disagree: to be looked at.
+Result<void> finish(Session& session, Trainer& trainer, const TrainOptions& options, double accuracy,
+                    Form form) {
+  if (!options.save.empty()) {
+    auto weights = trainer.weights();
+    if (!weights) return tl::unexpected(weights.error());
+    PINSTEP_TRY(save(options.save, {session.place().rank, trainer.sizes(), std::move(weights->parameters),
+                                    std::move(weights->values), trainer.seen(), accuracy}));
+  }
+  const auto digest = trainer.agreed_weights();
+  if (!digest) return tl::unexpected(digest.error());
+  if (session.place().rank == 0) print(line_of_end(*digest, options.save, form));
+  return {};
+}
+
+Result<void> train(Session& session, CpuDevice& device, const TrainOptions& options, Form form) {
+  const unsigned threads = threads_for(process_environment(), session.place());
+  device.use_threads(threads);
+  const auto data = read_data(options);
+  if (!data) return tl::unexpected(data.error());
+  auto trainer = Trainer::create(device, session.transport(), *data, options.train);
+  if (!trainer) return tl::unexpected(trainer.error());
+  const bool speaks = session.place().rank == 0;
+  if (speaks)
+    print(line_of(Start{session.place().size, std::string(session.transport_name()), std::string(device.name()),
+                        threads, (*trainer)->sizes(), count((*trainer)->model().parameters()),
+                        (*trainer)->buckets(), data->train.count},
+                  form));
+  double accuracy = 0;
+  for (std::uint32_t epoch = 1; epoch <= options.train.epochs && !(*trainer)->is_finished(); ++epoch) {
+    const auto report = (*trainer)->train(epoch);
+    if (!report) return tl::unexpected(report.error());
+    accuracy = report->accuracy;
+    if (speaks) print(line_of(*report, form));
+  }
+  return finish(session, **trainer, options, accuracy, form);
+}
+
+}  // namespace
+
+Error train_verb(const std::vector<std::string>& words) {
+  const auto options = parse_train_options(words);
+  if (!options) return options.error();
+  const Form form = options->json ? Form::json : Form::text;
+  run_in_session(options->session, form,
+                 [&](Session& session, CpuDevice& device) { return train(session, device, *options, form); });
+}
+
+}  // namespace pinstep::worker

@@ -1,0 +1,15 @@
+// The verbs of pinstep-worker: a file each, and one table in worker_main.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "envtools/base/error.h"
+
+namespace pinstep::worker {
+
+// Each does what its usage says, with the words after the verb, and ends the process with the exit code the
+// manual gives; it returns where the words are wrong.
+Error train_verb(const std::vector<std::string>& words);
+
+}  // namespace pinstep::worker
