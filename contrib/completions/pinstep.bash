@@ -27,7 +27,7 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock build run list show sbatch salloc srun activate doctor resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
 	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
@@ -54,6 +54,15 @@ _pinstep() {
 	*:show)
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--store --json --help'
+		fi ;;
+	*:diff)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--platform --store --json --help'
+		fi ;;
+	*:--format:export) _pinstep_offer 'explicit conda-lock environment requirements' ;;
+	*:export)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--format --platform --store --help'
 		fi ;;
 	*:sbatch) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
 	*:salloc) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;

@@ -33,7 +33,9 @@ struct Verb {
 
 extern const Verb kActivate;
 extern const Verb kBuild;
+extern const Verb kDiff;
 extern const Verb kDoctor;
+extern const Verb kExport;
 extern const Verb kList;
 extern const Verb kLock;
 extern const Verb kResolve;

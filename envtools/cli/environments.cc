@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 
 #include "envtools/base/fd.h"
@@ -30,6 +31,15 @@ std::optional<std::string> kept_id(const std::string& spec_path, const std::stri
 Error not_built(const NamedEnv& env) {
   return {ErrorKind::not_found, "the environment of '" + env.path + "' is not built",
           "'pinstep build " + shell_quote(env.path) + "' builds it"};
+}
+
+// Only then the spec is compared with its lock, which takes longer than all else of starting a program.
+bool is_newer(const std::string& spec_path, const std::string& lock_path) {
+  std::error_code error;
+  const auto spec = fs::last_write_time(spec_path, error);
+  if (error) return false;
+  const auto lock = fs::last_write_time(lock_path, error);
+  return !error && spec > lock;
 }
 
 Result<std::string> id_of(const Place& place, const NamedEnv& env, const LockFile& lock_file) {
@@ -82,6 +92,34 @@ Result<LockFile> lock_file_of(const World& world, const Place& place, const Name
   return lock;
 }
 
+std::optional<LockFile> kept_lock(const Place& place, const std::string& digest) {
+  if (!is_hex(digest, 64)) return std::nullopt;
+  for (const Store& store : place.stores) {
+    const std::string path = store.lock_text(digest);
+    auto file = read_file(path, kLockSizeLimit);
+    if (file && sha256_hex(file->text) == digest) return LockFile{path, std::move(file->text)};
+  }
+  return std::nullopt;
+}
+
+Result<Lock> lock_of(const World& world, const Place& place, const NamedEnv& env) {
+  if (env.kind == NamedEnv::Kind::none) return fail(ErrorKind::invalid, "'none' is no environment");
+  if (env.kind == NamedEnv::Kind::prefix || env.kind == NamedEnv::Kind::id) {
+    const auto kept = kept_lock(place, read_origin(env.path).lock);
+    if (!kept)
+      return fail(ErrorKind::not_found, "no lock is kept of '" + env.path + "'",
+                  "name its environment.yml or its lock instead");
+    return parse_lock(kept->text, kept->path);
+  }
+  auto file = lock_file_of(world, place, env);
+  if (!file) return tl::unexpected(file.error());
+  auto lock = parse_lock(file->text, file->path);
+  if (lock && !is_complete(*lock))
+    if (const auto completed = find_completed(place, *lock))
+      return parse_lock(completed->text, completed->path);
+  return lock;
+}
+
 std::string kept_link(const std::string& spec_path) {
   const fs::path path(spec_path);
   return path.parent_path() / ".pinstep" / path.stem();
@@ -108,6 +146,9 @@ Result<Located> locate(const World& world, const Place& place, const NamedEnv& e
   if (!*published && env.kind == NamedEnv::Kind::spec)
     if (auto changed = changed_since_locked(world, place, env.path)) return tl::unexpected(std::move(*changed));
   if (!*published) return tl::unexpected(not_built(env));
+  if (env.kind == NamedEnv::Kind::spec && is_newer(env.path, lock->path))
+    if (const auto changed = changed_since_locked(world, place, env.path))
+      std::fprintf(stderr, "pinstep: note: %s; what is built is used\n", printable(changed->cause).c_str());
   return Located{(*published)->prefix, *published};
 }
 

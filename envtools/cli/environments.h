@@ -35,6 +35,13 @@ struct LockFile {
 // Errors: not_found with the command that makes it; those of read_file().
 Result<LockFile> lock_file_of(const World& world, const Place& place, const NamedEnv& env);
 
+// The text of a lock that was built from, as the stores keep it; nothing where they lost it.
+std::optional<LockFile> kept_lock(const Place& place, const std::string& digest);
+
+// The lock of an environment, built or not. Errors: those of lock_file_of() and parse_lock(); not_found (a
+// prefix without one).
+Result<Lock> lock_of(const World& world, const Place& place, const NamedEnv& env);
+
 // `pinstep build` keeps this link beside the spec: <directory>/.pinstep/<stem> → prefix.
 std::string kept_link(const std::string& spec_path);
 

@@ -13,8 +13,9 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 12> kVerbs{&kSetup,  &kLock,   &kBuild, &kRun,      &kList,   &kShow,
-                                             &kSbatch, &kSalloc, &kSrun,  &kActivate, &kDoctor, &kResolve};
+constexpr std::array<const Verb*, 14> kVerbs{&kSetup, &kLock,     &kBuild,  &kRun,    &kList,
+                                             &kShow,  &kDiff,     &kExport, &kSbatch, &kSalloc,
+                                             &kSrun,  &kActivate, &kDoctor, &kResolve};
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb* verb : kVerbs)

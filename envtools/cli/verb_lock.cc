@@ -12,6 +12,7 @@
 #include "envtools/cli/progress.h"
 #include "envtools/config/files.h"
 #include "envtools/json/json.h"
+#include "envtools/lock/changes.h"
 
 namespace pinstep::cli {
 namespace {
@@ -101,18 +102,12 @@ void print_json(const Outcome& outcome) {
   std::printf("%s\n", dump_json(json).c_str());
 }
 
-std::string counted_changes(const std::vector<std::string>& changes) {
-  std::size_t counts[3] = {};
-  for (const std::string& change : changes) ++counts[change[0] == '~' ? 0 : change[0] == '+' ? 1 : 2];
-  return std::to_string(counts[0]) + " changed, " + std::to_string(counts[1]) + " added, " +
-         std::to_string(counts[2]) + " removed";
-}
-
-void print_made(const Outcome& outcome, bool replaced) {
+void print_made(const Outcome& outcome, const std::string& counted) {
   const Lock& lock = *outcome.lock;
   std::printf("%s: %zu packages for %s, %s, solved in %.1f s%s\n", outcome.path.c_str(), lock.packages.size(),
               list(lock.platforms).c_str(), format_size(bytes_of(lock)).c_str(), outcome.seconds,
-              replaced ? ("; " + counted_changes(outcome.changes)).c_str() : "");
+              counted.empty() ? "" : ("; " + counted).c_str());
+  for (const std::string& change : outcome.changes) std::printf("  %s\n", printable(change).c_str());
 }
 
 int tell_check(const Outcome& outcome, LockState state, bool json) {
@@ -187,12 +182,14 @@ class Locking {
     if (!lock) return tl::unexpected(lock.error());
     if (auto saved = save_lock(*lock, path); !saved) return tl::unexpected(saved.error());
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    const Outcome outcome{path, before ? "updated" : "made", &*lock, taken.count(),
-                          before ? package_changes(*before, *lock) : std::vector<std::string>{}};
+    const auto changes =
+        before ? package_changes(before->packages, lock->packages) : std::vector<PackageChange>{};
+    Outcome outcome{path, before ? "updated" : "made", &*lock, taken.count(), {}};
+    for (const PackageChange& change : changes) outcome.changes.push_back(to_line(change));
     if (json_)
       print_json(outcome);
     else
-      print_made(outcome, before.has_value());
+      print_made(outcome, before ? summary(changes) : "");
     return kOk;
   }
 

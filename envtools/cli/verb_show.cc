@@ -2,11 +2,9 @@
 #include <cstdio>
 
 #include "envtools/activation/activation.h"
-#include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/environments.h"
-#include "envtools/hash/hash.h"
 #include "envtools/json/json.h"
 #include "envtools/pin/pin.h"
 
@@ -42,18 +40,13 @@ struct Shown {
 // The lock that the environment was built from, as the store keeps it.
 void add_lock(Shown& shown, const Place& place) {
   if (!shown.located.published) return;
-  for (const Store& store : place.stores) {
-    const std::string path = store.lock_text(shown.located.published->lock);
-    const auto file = read_file(path, kLockSizeLimit);
-    if (!file || sha256_hex(file->text) != shown.located.published->lock) continue;
-    const auto lock = parse_lock(file->text, path);
-    const auto packages = lock ? lock->packages_for(own_platform()) : tl::unexpected(lock.error());
-    if (!packages) continue;
-    shown.lock_path = path;
-    shown.packages = *packages;
-    shown.variables = lock->variables;
-    return;
-  }
+  const auto kept = kept_lock(place, shown.located.published->lock);
+  const auto lock = kept ? parse_lock(kept->text, kept->path) : Lock{};
+  const auto packages = lock ? lock->packages_for(own_platform()) : tl::unexpected(lock.error());
+  if (!packages) return;
+  shown.lock_path = kept->path;
+  shown.packages = *packages;
+  shown.variables = lock->variables;
 }
 
 std::string_view manager_name(Manager manager) { return manager == Manager::conda ? "conda" : "pip"; }

@@ -1,7 +1,9 @@
 // pinstep sbatch, salloc, srun: Slurm's commands with an environment, where there is no plugin.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "envtools/base/process.h"
 #include "envtools/base/variables.h"
@@ -58,6 +60,13 @@ Typed typed_options(const SlurmWords& split) {
   return typed;
 }
 
+// Without the plugin a task is in the environment only if something puts it there.
+bool names_launcher(const Arguments& words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return std::filesystem::path(word).filename() == "pinstep-launch";
+  });
+}
+
 int submit_with(const std::string& command, const World& world, const Arguments& arguments) {
   const auto split = split_slurm_words(command, arguments);
   if (!split) return refuse(split.error());
@@ -76,6 +85,11 @@ int submit_with(const std::string& command, const World& world, const Arguments&
     else
       environment.unset(variable::kPin);
   }
+  if (command == "srun" && environment.has(variable::kPin) && !names_launcher(split->slurms))
+    std::fputs(
+        "pinstep: note: where the plugin is not installed, only programs started through pinstep-launch run "
+        "in the environment: pinstep srun … pinstep-launch -- PROGRAM\n",
+        stderr);
   // Only a step of one's own can lift the isolation from here; a batch job's steps inherit it.
   if (typed.words.gpu_share && !environment.has("SLURM_GPU_BIND")) environment.set("SLURM_GPU_BIND", "none");
 

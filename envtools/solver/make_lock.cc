@@ -284,38 +284,6 @@ Result<LockCheck> check_lock(const Spec& spec, const std::string& path, const Lo
   return check;
 }
 
-std::vector<std::string> package_changes(const Lock& before, const Lock& after) {
-  using Key = std::tuple<std::string, Manager, std::string>;
-  const auto by_name = [](const Lock& lock) {
-    std::map<Key, const LockedPackage*> packages;
-    for (const LockedPackage& package : lock.packages)
-      packages[{package.name, package.manager, package.platform}] = &package;
-    return packages;
-  };
-  const auto shown = [](const LockedPackage& package, const std::string& version) {
-    return package.name + " " + version + " (" + package.platform +
-           (package.manager == Manager::pip ? ", pip)" : ")");
-  };
-  const auto old_packages = by_name(before);
-  const auto new_packages = by_name(after);
-  std::vector<std::string> changes;
-  for (const auto& [key, package] : old_packages)
-    if (!new_packages.contains(key)) changes.push_back("- " + shown(*package, package->version));
-  for (const auto& [key, package] : new_packages) {
-    const auto old_package = old_packages.find(key);
-    if (old_package == old_packages.end()) {
-      changes.push_back("+ " + shown(*package, package->version));
-    } else if (old_package->second->sha256 != package->sha256) {
-      const LockedPackage& old = *old_package->second;
-      const bool same_version = old.version == package->version;
-      const std::string from = same_version ? old.version + " " + old.build : old.version;
-      const std::string to = same_version ? package->build : package->version;
-      changes.push_back("~ " + shown(*package, from + " → " + to));
-    }
-  }
-  return changes;
-}
-
 Result<void> save_lock(const Lock& lock, const std::string& path) {
   std::string aside = path + ".XXXXXX";
   UniqueFd file(::mkostemp(aside.data(), O_CLOEXEC));

@@ -63,9 +63,6 @@ struct LockCheck {
 // not made records no spec: it counts as changed, with that as its one change. Errors: those of load_lock().
 Result<LockCheck> check_lock(const Spec& spec, const std::string& path, const LockOptions& asked = {});
 
-// What differs between two locks: "+ xz 5.2.6 (linux-64)", "- …", "~ xz 5.2.5 → 5.2.6 (linux-64)".
-std::vector<std::string> package_changes(const Lock& before, const Lock& after);
-
 // Replaces the file by one rename. Errors: refused, no_space, os.
 Result<void> save_lock(const Lock& lock, const std::string& path);
 

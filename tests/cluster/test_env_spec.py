@@ -319,6 +319,8 @@ def test_pinstep_submits_without_the_plugin(cluster, own_cluster):
     assert sorted(output.read_text().splitlines()) == ["0", "1", hello, hello, hello]
     launch = ("pinstep-launch", "--", "greet")
     assert project.run("pinstep", "srun", "-n", "1", "--env-spec", "environment.yml", *launch).ok().out == hello + "\n"
+    noted = project.run("pinstep", "srun", "-n", "1", "true").ok()
+    assert "only programs started through pinstep-launch run in the environment" in noted.err
     assert project.run("pinstep", "salloc", "--quiet", "-n1", "srun", *launch).ok().out == hello + "\n"
 
 

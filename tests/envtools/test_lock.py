@@ -116,9 +116,11 @@ def test_an_update_tells_what_changed(locker):
     locker.spec("xz")
     locker.lock()
     locker.spec("python")
-    assert locker.lock().stdout.endswith("; 0 changed, 2 added, 1 removed\n")
+    told, *changes = locker.lock().stdout.splitlines()
+    assert told.endswith("; 2 added, 1 removed")
+    assert changes == ["  + libc 2.0 (linux-64)", "  + python 3.11.2 (linux-64)", "  - xz 5.4.0 (linux-64)"]
     write_channel(locker.channel, record("python", "3.11.9", "0_cpython", ["libc"]))
-    assert locker.json("--update")["changes"] == ["~ python 3.11.2 → 3.11.9 (linux-64)"]
+    assert locker.json("--update")["changes"] == ["↑ python 3.11.2 → 3.11.9 (linux-64)"]
 
 
 def test_check_writes_nothing_and_shows_the_changed_lines(locker):

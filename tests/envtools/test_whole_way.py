@@ -1,5 +1,6 @@
 """The whole way: a spec, its lock, a prefix, a program in it. With PyTorch, and with the system's own copies gone."""
 
+import json
 import os
 import re
 
@@ -71,3 +72,27 @@ def test_no_link_leads_out_of_the_prefix(prefix):
     links = [os.path.join(directory, name) for directory, directories, files in os.walk(prefix)
              for name in directories + files if os.path.islink(os.path.join(directory, name))]
     assert links and all(os.path.realpath(link).startswith(f"{prefix}/") for link in links)
+
+
+def test_run_notes_that_the_spec_was_changed_since(alice):
+    quiet = alice("run", "true")
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    for edited, noted in ((SPEC + "# a comment\n", False), (SPEC.replace("  - torchvision\n", ""), True)):
+        alice.write("environment.yml", edited)
+        done = alice("run", "true")
+        assert done.returncode == 0 and ("was changed since it was locked: - conda torchvision" in done.stderr) == noted, done
+    alice.write("environment.yml", SPEC)
+
+
+def test_what_is_exported_is_the_same_environment(alice, prefix):
+    listed = alice("export")
+    assert listed.returncode == 0 and listed.stdout.splitlines()[1] == "@EXPLICIT", listed
+    alice.write("explicit.txt", listed.stdout)
+    assert alice("diff", "environment.yml", "explicit.txt").stdout == "- GREETING=hello\nno package changed, 1 variable\n"
+    assert alice("diff", prefix).stdout == "no package changed\n"
+    alice.write("pinned.yml", alice("export", "--format=environment", prefix).stdout)
+    assert alice("lock", "pinned.yml").returncode == 0
+    assert json.loads(alice("diff", "--json", prefix, "pinned.yml").stdout) == {"packages": [], "variables": []}
+    alice.write("fewer.txt", re.sub(r".*/torchvision-.*\n", "", listed.stdout))
+    assert re.fullmatch(r"- torchvision \S+ \(linux-64\)\n- GREETING=hello\n1 removed, 1 variable\n",
+                        alice("diff", "environment.yml", "fewer.txt").stdout)

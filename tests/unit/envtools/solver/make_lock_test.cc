@@ -153,18 +153,5 @@ TEST(ProfileToLock, IsTheAskedTheLocksOrTheUsualOne) {
   EXPECT_EQ(profile(&before), "__archspec=1=x86_64 __cuda=11 __glibc=2.28 __linux=4.18 __unix=0");
 }
 
-TEST(PackageChanges, AreCountedByName) {
-  Lock before;
-  Lock after;
-  before.packages = {a_package("gone", "1"), a_package("same", "1"), a_package("xz", "5.2"),
-                     a_package("z", "1", "0")};
-  after.packages = {a_package("new", "1"), a_package("same", "1"), a_package("xz", "5.4"),
-                    a_package("z", "1", "1")};
-  EXPECT_THAT(package_changes(before, after),
-              ElementsAre("- gone 1 (linux-64)", "+ new 1 (linux-64)", "~ xz 5.2 → 5.4 (linux-64)",
-                          "~ z 1 0 → 1 (linux-64)"));
-  EXPECT_THAT(package_changes(after, after), IsEmpty());
-}
-
 }  // namespace
 }  // namespace pinstep
