@@ -160,6 +160,10 @@ MAP_SRC    = $(wildcard launcher/map/*.cc)
 BUILD_MAIN = envtools/build/build_main.cc
 FETCH_MAIN = envtools/fetch/fetch_main.cc
 
+# What the node has, where configure found what reads that. For pinstep-map, unit tests and fuzzers.
+TOPOLOGY_SRC  = $(if $(WITH_MAP),$(wildcard launcher/topology/*.cc))
+TOPOLOGY_LIBS = $(if $(WITH_MAP),$(HWLOC_LIBS) $(PUGIXML_LIBS))
+
 # The reducer is compiled twice: a worker that adds nothing up must be noticed by the tests.
 REDUCER_SRC = launcher/worker/reducer/reducer.cc
 WORKER_MAIN = launcher/worker/cli/worker_main.cc
@@ -170,12 +174,15 @@ PLUGIN_SRC   = $(wildcard plugin/*.cc)
 SLURM_SRC    = plugin/hooks.cc plugin/slurm_api.cc
 DECISION_SRC = $(filter-out $(SLURM_SRC),$(PLUGIN_SRC))
 
-UNIT_SRC    = $(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc)
+UNIT_SRC    = $(filter-out $(if $(WITH_MAP),,tests/unit/launcher/topology/%), \
+	$(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc))
 WORKER_UNIT_SRC = $(wildcard tests/unit/launcher/worker/*/*.cc tests/unit/support/*.cc) tests/unit/deliberate_test.cc
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
 WORKER_FUZZ_SRC = tests/fuzz/idx.cc tests/fuzz/wire.cc
 WORKER_PARSERS  = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc) launcher/worker/store/wire.cc)
-FUZZ_SRC    = $(filter-out $(if $(WITH_WORKER),,$(WORKER_FUZZ_SRC)),$(wildcard tests/fuzz/*.cc))
+MAP_FUZZ_SRC    = $(wildcard tests/fuzz/*_topology.cc)
+FUZZ_SRC    = $(filter-out $(if $(WITH_WORKER),,$(WORKER_FUZZ_SRC)) $(if $(WITH_MAP),,$(MAP_FUZZ_SRC)), \
+	$(wildcard tests/fuzz/*.cc))
 PROGRAM_SRC = $(wildcard tests/programs/*.cc tests/programs/*.c)
 PMIX_SRC    = $(wildcard contrib/minicluster/check/pmix_*.c)
 MPI_SRC     = $(wildcard contrib/minicluster/check/*_mpi.c)
@@ -198,7 +205,7 @@ PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
 WORKER   = $(if $(WITH_WORKER),$(BUILD)/bin/pinstep-worker)
 # Called by pinstep and pinstep-launch only, which find them beside their own directory.
 PRIVATE_PROGRAMS = $(BUILD)/libexec/pinstep/pinstep-build $(BUILD)/libexec/pinstep/pinstep-fetch \
-	$(if $(HWLOC_LIBS),$(BUILD)/libexec/pinstep/pinstep-map)
+	$(if $(WITH_MAP),$(BUILD)/libexec/pinstep/pinstep-map)
 # The solver's back ends, in Python, and what they need; run by the venv that pinstep setup makes.
 SOLVER   = $(patsubst envtools/solver/%,$(BUILD)/libexec/pinstep/solver/%, \
 	$(wildcard envtools/solver/*.py) envtools/solver/requirements.txt)
@@ -243,14 +250,14 @@ FORCE:
 
 $(BUILD)/compile-flags: FORCE
 	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) \
-		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(PMIX_LIBS) | $(BLAS_CPPFLAGS) | $(HWLOC_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
+		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(PMIX_LIBS) | $(BLAS_CPPFLAGS) | $(HWLOC_CPPFLAGS) $(PUGIXML_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
 
 # Sources are in it too, so that the code of a file that is gone does not stay.
 $(BUILD)/link-flags: FORCE
 	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(GTEST_LIBS) | $(PMIX_LIBS) \
 		| $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) \
-		| $(HWLOC_LIBS) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
-		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(MAP_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
+		| $(TOPOLOGY_LIBS) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
+		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(MAP_SRC) $(TOPOLOGY_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
 
 $(BUILD)/gen/pinstep_config.h: FORCE
 	@mkdir -p $(@D); { echo '#pragma once'; printf '#define %s "%s"\n' \
@@ -301,7 +308,7 @@ $(call series_object,$(SLURM_SRC)): | $(BUILD)/gen/series
 $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
 $(call object,launcher/worker/store/pmix.cc): private INCLUDES += $(if $(PMIX_LIBS),-DPINSTEP_WITH_PMIX $(PMIX_CPPFLAGS))
 $(call object,launcher/worker/device/cpu_device.cc): private INCLUDES += $(BLAS_CPPFLAGS)
-$(call object,$(MAP_SRC)): private INCLUDES += $(HWLOC_CPPFLAGS)
+$(call object,$(TOPOLOGY_SRC)) $(call fuzz_object,$(TOPOLOGY_SRC)): private INCLUDES += $(HWLOC_CPPFLAGS) $(PUGIXML_CPPFLAGS)
 $(call object,$(MPI_SRC)): private c_compiler = $(MPICC)
 
 $(LIB): $(call object,$(LIB_SRC)) $(BUILD)/link-flags
@@ -317,9 +324,9 @@ $(BUILD)/tests/%-static:     private how = $(or $(STATIC),-pie)
 $(BUILD)/bin/pinstep:        private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS)
 $(BUILD)/libexec/%-build:    private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) -lpthread
 $(BUILD)/libexec/%-fetch:    private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
-$(BUILD)/libexec/%-map:      private needs = $(HWLOC_LIBS)
+$(BUILD)/libexec/%-map:      private needs = $(TOPOLOGY_LIBS)
 $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
-	$(CURL_LIBS) $(GTEST_LIBS)
+	$(CURL_LIBS) $(TOPOLOGY_LIBS) $(GTEST_LIBS)
 $(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
 	$(CRYPTO_LIBS) $(if $(findstring worker_unit,$@),$(GTEST_LIBS)) -lpthread
 $(BINARY_STATIC):            private how = $(STATIC)
@@ -327,7 +334,7 @@ $(BINARY_FETCH):             private how = -pie $(STATIC_RUNTIME)
 $(BINARY)/bin/pinstep:       private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(BINARY_LIBS)
 $(BINARY)/libexec/%-build:   private needs = $(ENV_LIB) $(YAML_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CRYPTO_LIBS) $(BINARY_LIBS)
 $(BINARY)/libexec/%-fetch:   private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
-$(BINARY)/libexec/%-map:     private needs = $(HWLOC_LIBS)
+$(BINARY)/libexec/%-map:     private needs = $(TOPOLOGY_LIBS)
 $(call program,$(PMIX_SRC)): private needs = $(PMIX_LIBS)
 $(call program,$(MPI_SRC)):  private linker = $(MPICC)
 
@@ -335,13 +342,13 @@ $(BUILD)/bin/pinstep:        $(call object,$(CLI_SRC))
 $(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
 $(BUILD)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
 $(BUILD)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
-$(BUILD)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC))
+$(BUILD)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC) $(TOPOLOGY_SRC))
 $(BUILD)/bin/pinstep $(PRIVATE_PROGRAMS) $(UNIT): $(ENV_LIB)
 $(BINARY)/bin/pinstep:        $(call object,$(CLI_SRC))
 $(BINARY)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
 $(BINARY)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
 $(BINARY)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
-$(BINARY)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC))
+$(BINARY)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC) $(TOPOLOGY_SRC))
 $(BINARY_PROGRAMS): $(ENV_LIB)
 $(BINARY_STATIC): $(call object,$(BINARY_SRC))
 ifdef WITH_WORKER
@@ -351,7 +358,7 @@ $(WORKER) $(WORKER_UNIT):    $(call object,$(REDUCER_SRC))
 $(WORKER_MUTE):              $(call mute_object,$(REDUCER_SRC))
 $(WORKER_UNIT):              $(call object,$(WORKER_UNIT_SRC))
 endif
-$(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC))
+$(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC) $(TOPOLOGY_SRC))
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
@@ -374,18 +381,18 @@ $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
 
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o
-$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS)) $(BUILD)/link-flags
+$(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(TOPOLOGY_SRC)) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(FUZZ_CXX) -fsanitize=fuzzer,$(fuzz_checks) $(LDFLAGS) -o $@ $(filter %.o,$^) \
-		$(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) $(ZLIB_LIBS)
+		$(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) $(ZLIB_LIBS) $(TOPOLOGY_LIBS)
 
 OBJECTS = \
 	$(call object,$(LIB_SRC) $(ENV_SRC) $(BUILD_MAIN) $(FETCH_MAIN) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC)) \
-	$(call object,$(MAP_SRC)) \
+	$(call object,$(MAP_SRC) $(TOPOLOGY_SRC)) \
 	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
 	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC)) $(call mute_object,$(REDUCER_SRC)) \
-	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(FUZZ_SRC))
+	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(TOPOLOGY_SRC) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 
 # ---- The first run

@@ -141,12 +141,13 @@ Result<NodeMap> make_map(const Machine& machine, const MapRequest& request) {
     return static_cast<std::uint32_t>(std::count_if(all.begin(), all.end(), [&](auto g) { return g < gpu; }));
   };
   NodeMap map;
+  map.notes = machine.doubts;
   for (const std::size_t gpu : gpus) {
     const Gpu& found = machine.gpus[gpu];
     const auto number =
         request.device_numbers.empty() ? static_cast<std::uint32_t>(gpu) : request.device_numbers[gpu];
     map.gpus.push_back(
-        {found.address, found.vendor, number, index(gpu), found.uuid, found.at.nodes, "", Level::sys});
+        {found.address, found.vendor, number, index(gpu), found.uuid, found.home(), "", Level::sys});
   }
   auto dealt = deal_gpus(request, gpus);
   if (!dealt) return tl::unexpected(dealt.error());

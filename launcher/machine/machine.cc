@@ -20,6 +20,16 @@ std::optional<std::uint32_t> hexadecimal(std::string_view text, std::uint32_t mo
   return value;
 }
 
+// A virtual machine may have virtual functions only: then they are its cards.
+bool is_beside_its_physical_function(const Nic& nic, const std::vector<Nic>& nics) {
+  if (!nic.is_virtual_function) return false;
+  return std::any_of(nics.begin(), nics.end(), [&](const Nic& other) {
+    if (other.is_virtual_function) return false;
+    if (nic.physical) return other.address == *nic.physical;
+    return other.address.domain == nic.address.domain && other.address.bus == nic.address.bus;
+  });
+}
+
 std::string shown_name(const Nic& nic) { return nic.name.empty() ? nic.address.text() : nic.name; }
 
 }  // namespace
@@ -101,7 +111,9 @@ NicChoice choose_nics(const std::vector<Nic>& nics, bool ignore_link) {
   auto best = Network::ethernet;
   for (std::size_t i = 0; i < nics.size(); ++i) {
     const Nic& nic = nics[i];
-    if (nic.is_virtual_function)
+    if (!nic.is_on_bus)
+      drop(nic, "not on the PCI bus");
+    else if (is_beside_its_physical_function(nic, nics))
       drop(nic, "virtual function");
     else if (nic.name.empty())
       drop(nic, "no driver");

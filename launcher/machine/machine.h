@@ -1,5 +1,5 @@
 // One node as the map needs it: cores, memory nodes, GPUs, network cards, and how far these are from each
-// other. A plain value: where it was read from (launcher/map/read_topology.h) does not matter here.
+// other. A plain value: where it was read from (launcher/topology) does not matter here.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,10 @@ struct Gpu {
   Vendor vendor = Vendor::nvidia;
   std::string uuid;  // "GPU-…", empty where it is not known
   Locality at;
+  // The memory nodes beside it, where it has a link of its own to them (NVLink-C2C).
+  std::optional<Bits> linked = std::nullopt;
+
+  const Bits& home() const { return linked ? *linked : at.nodes; }
 };
 
 enum class Network { fabric, roce, ethernet };  // fabric: InfiniBand, Omni-Path, Slingshot, EFA
@@ -69,6 +73,10 @@ struct Nic {
   Network network = Network::ethernet;
   Link link = Link::unknown;
   bool is_virtual_function = false;
+  std::optional<PciAddress> physical;  // whose virtual function it is, where that is told
+  bool is_on_bus = true;               // false: made by the system, such as a bridge between virtual machines
+  std::uint32_t rate = 0;              // of its port, Mb/s; 0: not known
+  std::uint32_t bus_rate = 0;          // of its link to the bus, Mb/s, before coding; 0: not known
   Locality at;
 };
 
@@ -83,6 +91,8 @@ struct Machine {
   std::vector<Gpu> gpus;    // in bus order
   std::vector<Nic> nics;    // in bus order
   Bits allowed;             // hardware threads that may be used
+  // What it was read from does not tell, or tells in two ways: sentences, which a map shows as notes.
+  std::vector<std::string> doubts;
 };
 
 // Sorts cores, GPUs and cards: what follows does not depend on the order of discovery.

@@ -7,8 +7,8 @@
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "launcher/assign/make_map.h"
-#include "launcher/map/kernel_files.h"
-#include "launcher/map/read_topology.h"
+#include "launcher/topology/kernel_files.h"
+#include "launcher/topology/topology.h"
 
 namespace pinstep {
 namespace {
@@ -102,7 +102,7 @@ Result<std::vector<std::size_t>> indices(const Bits& devices, const Machine& mac
 }
 
 Result<NodeMap> map_node(const Options& options) {
-  auto machine = read_topology(options.topology);
+  auto machine = read_machine(options.topology);
   if (!machine) return tl::unexpected(machine.error());
   MapRequest request;
   request.ranks = options.ranks;

@@ -1,4 +1,4 @@
-#include "launcher/map/read_topology.h"
+#include "launcher/topology/hwloc_topology.h"
 
 #include <hwloc.h>
 
@@ -7,7 +7,8 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
-#include "launcher/map/kernel_files.h"
+#include "launcher/topology/kernel_files.h"
+#include "launcher/topology/pci_ids.h"
 
 namespace pinstep {
 namespace {
@@ -33,31 +34,27 @@ std::string_view info(hwloc_obj_t object, const char* name) {
 }
 
 // Refused here because hwloc says it on standard error and returns an errno that says nothing.
-Result<void> check_version(const std::string& file) {
-  const auto content = read_file(file, kMostBytes, Links::followed);
-  if (!content) return tl::unexpected(content.error());
-  const std::string_view text = content->text;
+Result<void> check_version(std::string_view text, const std::string& name) {
   const std::size_t root = text.find("<topology");
   if (root == std::string_view::npos)
-    return fail(ErrorKind::corrupt, "'" + file + "' is no hwloc XML file", "lstopo FILE.xml writes one");
+    return fail(ErrorKind::corrupt, "'" + name + "' is neither hwloc's XML nor a topology file of NCCL",
+                "lstopo FILE.xml writes one");
   std::string_view tag = text.substr(root, text.find('>', root) - root);
   const std::size_t at = tag.find("version=\"");
   if (at == std::string_view::npos) return {};
   tag.remove_prefix(at + std::string_view("version=\"").size());
   const std::string_view version = tag.substr(0, tag.find('"'));
   const auto major = parse_number<unsigned>(version.substr(0, version.find('.')));
-  if (!major) return fail(ErrorKind::corrupt, "'" + file + "' has no version that hwloc could have written");
+  if (!major) return fail(ErrorKind::corrupt, "'" + name + "' has no version that hwloc could have written");
   const unsigned most = hwloc_get_api_version() >> 16;
   if (*major <= most) return {};
   return fail(ErrorKind::unsupported,
-              "'" + file + "' is in version " + std::string(version) +
-                  " of hwloc's XML, and this pinstep was " + "built with hwloc " + std::to_string(most),
+              "'" + name + "' is in version " + printable(version) +
+                  " of hwloc's XML, and this pinstep was built with hwloc " + std::to_string(most),
               "write it with an hwloc " + std::to_string(most));
 }
 
-Result<Topology> load(const std::string& file) {
-  if (!file.empty())
-    if (const auto fits = check_version(file); !fits) return tl::unexpected(fits.error());
+Result<Topology> start() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::os, "hwloc cannot start");
   Topology topology(raw);
@@ -68,11 +65,6 @@ Result<Topology> load(const std::string& file) {
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-  if (!file.empty() && hwloc_topology_set_xml(raw, file.c_str()) != 0)
-    return fail(ErrorKind::corrupt, "hwloc cannot read '" + file + "'", "lstopo FILE.xml writes such a file");
-  if (hwloc_topology_load(raw) != 0)
-    return fail(file.empty() ? ErrorKind::os : ErrorKind::corrupt,
-                file.empty() ? "hwloc cannot find out what this node has" : "hwloc cannot read '" + file + "'");
   return topology;
 }
 
@@ -116,12 +108,15 @@ PciAddress address(hwloc_obj_t device) {
 
 // ---- devices
 
-void read_gpu(hwloc_topology_t topology, hwloc_obj_t device, Machine& machine) {
+PciIds ids_of(hwloc_obj_t device) {
   const auto& pci = device->attr->pcidev;
-  const bool is_display = pci.class_id >> 8 == 0x03;
-  const bool is_processor = pci.class_id >> 8 == 0x12;
-  const bool is_nvidia = pci.vendor_id == 0x10de && (pci.class_id == 0x0302 || pci.class_id == 0x0300);
-  const bool is_amd = pci.vendor_id == 0x1002 && (is_display || is_processor);
+  return {pci.class_id, pci.vendor_id, pci.device_id};
+}
+
+void read_gpu(hwloc_topology_t topology, hwloc_obj_t device, Machine& machine) {
+  const PciIds ids = ids_of(device);
+  const bool is_nvidia = ids.vendor == kNvidia && (ids.type == 0x0302 || ids.type == 0x0300);
+  const bool is_amd = ids.vendor == kAmd && (ids.is_display() || ids.is_processor());
   if (!is_nvidia && !is_amd) return;
   Gpu gpu;
   gpu.address = address(device);
@@ -130,16 +125,6 @@ void read_gpu(hwloc_topology_t topology, hwloc_obj_t device, Machine& machine) {
     if (const auto uuid = info(child, "NVIDIAUUID"); !uuid.empty()) gpu.uuid = uuid;
   gpu.at = locality(topology, device);
   machine.gpus.push_back(std::move(gpu));
-}
-
-// Virtual functions whose ids differ from their physical function's, for files that do not tell: pci.ids.
-bool is_known_virtual_function(std::uint16_t vendor, std::uint16_t device) {
-  constexpr std::uint16_t mellanox[] = {0x1014, 0x1016, 0x1018, 0x101a, 0x101c, 0x101e};
-  constexpr std::uint16_t intel[] = {0x10ed, 0x1515, 0x1520, 0x154c, 0x1889};
-  if (vendor == 0x15b3)
-    return std::find(std::begin(mellanox), std::end(mellanox), device) != std::end(mellanox);
-  if (vendor == 0x8086) return std::find(std::begin(intel), std::end(intel), device) != std::end(intel);
-  return false;
 }
 
 Link link_of_verbs(hwloc_obj_t verbs) {
@@ -152,17 +137,9 @@ Link link_of_verbs(hwloc_obj_t verbs) {
   return link;
 }
 
-Network network_of(const decltype(hwloc_obj_attr_u::pcidev)& pci, bool has_verbs) {
-  const bool is_infiniband = pci.class_id == 0x0207 || pci.class_id == 0x0208;
-  const bool is_slingshot = pci.vendor_id == 0x17db;
-  const bool is_efa = pci.vendor_id == 0x1d0f && (pci.device_id & 0xfff0) == 0xefa0;
-  if (is_infiniband || is_slingshot || is_efa) return Network::fabric;
-  return has_verbs ? Network::roce : Network::ethernet;
-}
-
 void read_nic(hwloc_topology_t topology, hwloc_obj_t device, bool is_this_node, Machine& machine) {
-  const auto& pci = device->attr->pcidev;
-  if (pci.class_id >> 8 != 0x02) return;
+  const PciIds ids = ids_of(device);
+  if (!ids.is_network()) return;
   Nic nic;
   nic.address = address(device);
   std::string interface;
@@ -175,10 +152,11 @@ void read_nic(hwloc_topology_t topology, hwloc_obj_t device, bool is_this_node, 
     nic.link = link_of_verbs(child);
   }
   if (nic.name.empty()) nic.name = interface;
-  nic.network = network_of(pci, nic.has_verbs);
-  nic.is_virtual_function = is_known_virtual_function(pci.vendor_id, pci.device_id);
+  nic.network = ids.network(nic.has_verbs);
+  nic.is_virtual_function = ids.is_virtual_function();
   if (is_this_node) {
-    nic.is_virtual_function = nic.is_virtual_function || is_virtual_function(nic.address);
+    nic.physical = physical_function(nic.address);
+    nic.is_virtual_function = nic.is_virtual_function || nic.physical;
     if (!nic.has_verbs) nic.link = link_of_interface(interface);
   }
   nic.at = locality(topology, device);
@@ -205,10 +183,9 @@ void read_core(hwloc_topology_t topology, hwloc_obj_t object, Machine& machine) 
 
 }  // namespace
 
-Result<Machine> read_topology(const std::string& file) {
-  const auto loaded = load(file);
-  if (!loaded) return tl::unexpected(loaded.error());
-  hwloc_topology_t topology = loaded->get();
+namespace {
+
+Machine read(hwloc_topology_t topology) {
   const bool is_this_node = hwloc_topology_is_thissystem(topology) != 0;
   Machine machine;
   machine.allowed = bits(hwloc_topology_get_allowed_cpuset(topology));
@@ -222,6 +199,38 @@ Result<Machine> read_topology(const std::string& file) {
   }
   put_in_order(machine);
   return machine;
+}
+
+}  // namespace
+
+Result<Machine> read_this_node() {
+  const auto topology = start();
+  if (!topology) return tl::unexpected(topology.error());
+  if (hwloc_topology_load(topology->get()) != 0)
+    return fail(ErrorKind::os, "hwloc cannot find out what this node has");
+  return read(topology->get());
+}
+
+Result<Machine> parse_hwloc_xml(std::string_view text, const std::string& name) {
+  if (const auto fits = check_version(text, name); !fits) return tl::unexpected(fits.error());
+  const auto topology = start();
+  if (!topology) return tl::unexpected(topology.error());
+  const std::string content(text);
+  if (hwloc_topology_set_xmlbuffer(topology->get(), content.c_str(), static_cast<int>(content.size() + 1)) !=
+          0 ||
+      hwloc_topology_load(topology->get()) != 0)
+    return fail(ErrorKind::corrupt, "hwloc cannot read '" + name + "'", "lstopo FILE.xml writes such a file");
+  return read(topology->get());
+}
+
+Result<Machine> parse_synthetic(const std::string& description) {
+  const auto topology = start();
+  if (!topology) return tl::unexpected(topology.error());
+  if (hwloc_topology_set_synthetic(topology->get(), description.c_str()) != 0 ||
+      hwloc_topology_load(topology->get()) != 0)
+    return fail(ErrorKind::invalid, "'" + description + "' is no synthetic topology of hwloc",
+                "such as 'package:2 numa:2 core:8 pu:2', see hwloc(7)");
+  return read(topology->get());
 }
 
 }  // namespace pinstep

@@ -3,13 +3,15 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "launcher/machine/machine.h"
 
 namespace pinstep {
 
-bool is_virtual_function(const PciAddress& address);
+// Whose virtual function it is; nothing for another device, and in a virtual machine.
+std::optional<PciAddress> physical_function(const PciAddress& address);
 Link link_of_interface(const std::string& interface);
 
 struct NvidiaDevice {

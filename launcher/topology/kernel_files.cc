@@ -1,4 +1,4 @@
-#include "launcher/map/kernel_files.h"
+#include "launcher/topology/kernel_files.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -25,8 +25,13 @@ NvidiaDevice parse_information(std::string_view text) {
 
 }  // namespace
 
-bool is_virtual_function(const PciAddress& address) {
-  return ::access(("/sys/bus/pci/devices/" + address.text() + "/physfn").c_str(), F_OK) == 0;
+std::optional<PciAddress> physical_function(const PciAddress& address) {
+  char target[256];  // "../0000:03:00.0"
+  const std::string link = "/sys/bus/pci/devices/" + address.text() + "/physfn";
+  const ssize_t length = ::readlink(link.c_str(), target, sizeof target);
+  if (length <= 0) return std::nullopt;
+  const std::string_view path(target, static_cast<std::size_t>(length));
+  return PciAddress::parse(path.substr(path.rfind('/') + 1));
 }
 
 Link link_of_interface(const std::string& interface) {
