@@ -467,7 +467,7 @@ IN_BINARY = \
 	$(BINARY_FETCH):lib/pinstep \
 	$(SOLVER:%=%:libexec/pinstep/solver) \
 	$(patsubst %,%:share/bash-completion/completions,$(filter-out %-worker.bash,$(wildcard contrib/completions/*.bash))) \
-	$(foreach page,$(filter-out man/%.8 man/pinstep-worker.1,$(wildcard man/*.[1-8])),$(page):share/man/man$(subst .,,$(suffix $(page)))) \
+	$(foreach page,$(filter-out man/pinstep-worker.1,$(wildcard man/*.[1-8])),$(page):share/man/man$(subst .,,$(suffix $(page)))) \
 	LICENSE:. $(BINARY)/README:.
 
 $(BINARY)/README: contrib/packaging/binary/README.in $(BUILD)/link-flags

@@ -12,7 +12,9 @@ from pathlib import Path
 from tell import Failure, note
 
 NODES = 2
+PROFILE = "ports"       # each step gets ports of its own, as `pinstep doctor` advises
 USERS = {"alice": 20001, "bob": 20002}      # as minicluster has them
+KEEPER = "bob"          # the account that keeps what all share: root runs nothing of a package
 # What programs ask for their way through a network.
 NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 
@@ -60,7 +62,7 @@ class Cluster:
 def running(top, directory, site):
     cluster = Cluster(top, directory)
     _make_homes(cluster)
-    arguments = ["--nodes", str(NODES), "--cpus", str(_cpus()), "--plugin", site.plugin,
+    arguments = ["--profile", PROFILE, "--nodes", str(NODES), "--cpus", str(_cpus()), "--plugin", site.plugin,
                  "--bind", f"{cluster.homes}:/home"]
     for bind in site.binds:
         arguments += ["--bind", bind]
@@ -101,6 +103,13 @@ def _make_homes(cluster):
             os.makedirs(home, mode=0o700)
             os.chmod(home, 0o700)
             shutil.chown(home, uid, uid)
+
+
+def give_to_keeper(directory):
+    if directory.stat().st_uid == USERS[KEEPER]:
+        return
+    for path in (directory, *directory.rglob("*")):
+        os.chown(path, USERS[KEEPER], USERS[KEEPER], follow_symlinks=False)
 
 
 def _share_names(etc):

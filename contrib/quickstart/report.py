@@ -35,7 +35,10 @@ def runs(output):
 
 def tell(slurm, project, done):
     shown = json.loads(slurm.run("pinstep", "show", "--json", "environment.yml", cwd=project.inside))
-    worker, pytorch = runs(done.output)
+    found = runs(done.output)
+    if len(found) != 2:
+        raise Failure(f"the job has not trained with both pinstep-worker and PyTorch: see {done.log}")
+    worker, pytorch = found
     if worker.accuracy < ENOUGH:
         raise Failure(f"the worker's accuracy is {worker.accuracy}, less than {ENOUGH}: see {done.log}")
     if f" in {shown['prefix']}\n" not in done.output:

@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from cluster import KEEPER, give_to_keeper
 from tell import Failure, note
 
 IN_NODES = "/srv/pinstep"
@@ -34,6 +35,7 @@ def make(top, directory, build):
     channel = _make_channel(top, build)
     solver = Path(directory, "site/solver")
     solver.mkdir(parents=True, exist_ok=True)
+    give_to_keeper(solver)
     files = sorted(path for path in installed.rglob("*") if path.is_file())
     inside = [f"/{path.relative_to(installed)}" for path in files]
     plugins = [path for path in inside if path.endswith("/pinstep.so")]
@@ -52,8 +54,8 @@ def make(top, directory, build):
 def make_solver(slurm):
     """In the cluster, since the solver keeps the place where it was made."""
     found = json.loads(slurm.run("pinstep", "setup", "--json", f"--dir={IN_NODES}/solver", f"--from={IN_NODES}/wheels",
-                                 user="root"))
-    note(f"solver      {found['directory']}{there_already(not found['made'])}")
+                                 user=KEEPER))
+    note(f"solver      {found['directory']}, made by {KEEPER}{there_already(not found['made'])}")
 
 
 def there_already(is_so):

@@ -1,15 +1,18 @@
 // pinstep sbatch, salloc, srun: Slurm's commands with an environment, where there is no plugin.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
+#include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 #include "envtools/base/variables.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/resolving.h"
-#include "envtools/resolve/slurm_words.h"
+#include "envtools/doctor/slurm.h"
+#include "envtools/resolve/batch_lines.h"
 
 namespace pinstep::cli {
 namespace {
@@ -30,8 +33,8 @@ namespace {
   "  --env-rendezvous=SHAPE auto, rank, torchrun, spawn or none\n"                                    \
   "  --env-gpu-share        let the ranks of a node reach each other's GPUs\n"                        \
   "\n"                                                                                                 \
-  "They stand before the script or program. Without the plugin #SBATCH lines cannot\n"               \
-  "have them, and programs are started through pinstep-launch.\n"                                    \
+  "They stand before the script or program, or in #SBATCH lines of a script. In the job\n"           \
+  "programs are started through pinstep-launch.\n"                                                   \
   "\n"                                                                                                 \
   "Exit status: that of " COMMAND "; 125 pinstep itself failed, 2 wrong usage.\n"
 // clang-format on
@@ -48,9 +51,9 @@ struct Typed {
   ResolveWords words;
 };
 
-Typed typed_options(const SlurmWords& split) {
+Typed typed_options(const std::vector<OurOption>& ours) {
   Typed typed;
-  for (const auto& [name, value] : split.ours) {
+  for (const auto& [name, value] : ours) {
     if (name == "env-spec") typed.spec = value;
     if (name == "env-lock") typed.words.lock = value;
     if (name == "env-build") typed.words.build = value;
@@ -67,10 +70,47 @@ bool names_launcher(const Arguments& words) {
   });
 }
 
+constexpr std::size_t kScriptLimit = 16 << 20;  // bytes; Slurm takes 4 MB by default
+
+// Takes our options out of the script's lines: they stand before those of the command line, which win, and
+// sbatch gets a copy without them, which has no name and is gone when nobody has it open.
+Result<void> take_batch_lines(const World& world, SlurmWords& split) {
+  if (split.program >= split.slurms.size()) return {};
+  std::string& path = split.slurms[split.program];
+  const auto file = read_file(absolute(path, world.directory), kScriptLimit, Links::followed);
+  if (!file) return {};  // sbatch has its own words for that, or finds it on PATH
+  auto lines = split_batch_lines(file->text);
+  if (!lines) {
+    lines.error().cause = path + ": " + lines.error().cause;
+    return tl::unexpected(lines.error());
+  }
+  if (lines->ours.empty()) return {};
+  split.ours.insert(split.ours.begin(), lines->ours.begin(), lines->ours.end());
+
+  UniqueFd copy(::memfd_create("script", 0));
+  if (!copy.valid() || !write_all(copy.get(), lines->script) || ::lseek(copy.get(), 0, SEEK_SET) != 0)
+    return fail_errno(errno, "copy", path);
+  const std::string name = std::filesystem::path(path).filename();
+  path = "/proc/self/fd/" + std::to_string(copy.release());
+  if (!lines->name_the_job && !world.environment.has("SBATCH_JOB_NAME"))
+    split.slurms.insert(split.slurms.begin(), "--job-name=" + name);
+  return {};
+}
+
+// Where they are not there is no isolation to lift, and without it nothing would tell a step's GPUs.
+bool devices_are_constrained(const Environment& environment) {
+  const auto config = doctor::slurm_config(environment);
+  if (!config) return false;  // Slurm's command will say the same
+  const auto found = config->find("ConstrainDevices");
+  return found != config->end() && found->second == "yes";
+}
+
 int submit_with(const std::string& command, const World& world, const Arguments& arguments) {
-  const auto split = split_slurm_words(command, arguments);
+  auto split = split_slurm_words(command, arguments);
   if (!split) return refuse(split.error());
-  Typed typed = typed_options(*split);
+  if (command == "sbatch")
+    if (const auto taken = take_batch_lines(world, *split); !taken) return refuse(taken.error());
+  Typed typed = typed_options(split->ours);
   Environment environment = world.environment;
   // Inside a job its pin goes on, as it does with the plugin.
   const bool keeps = !typed.spec && !environment.get(variable::kPin).value_or("").empty();
@@ -91,7 +131,8 @@ int submit_with(const std::string& command, const World& world, const Arguments&
         "in the environment: pinstep srun … pinstep-launch -- PROGRAM\n",
         stderr);
   // Only a step of one's own can lift the isolation from here; a batch job's steps inherit it.
-  if (typed.words.gpu_share && !environment.has("SLURM_GPU_BIND")) environment.set("SLURM_GPU_BIND", "none");
+  if (typed.words.gpu_share && !environment.has("SLURM_GPU_BIND") && devices_are_constrained(environment))
+    environment.set("SLURM_GPU_BIND", "none");
 
   Command slurm{{command}, environment};
   slurm.argv.insert(slurm.argv.end(), split->slurms.begin(), split->slurms.end());

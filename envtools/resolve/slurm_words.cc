@@ -86,6 +86,22 @@ tl::unexpected<Error> unknown(std::string_view name) {
 
 }  // namespace
 
+bool is_our_option(std::string_view word) { return word.starts_with("--env-"); }
+
+Result<OurOption> take_option(std::string_view word, const std::function<const std::string*()>& next) {
+  const auto halves = split_once(word, '=');
+  const std::string name((halves ? halves->before : word).substr(2));
+  if (name == kGpuShare) {
+    if (halves) return fail(ErrorKind::usage, "option '--" + name + "' takes no value");
+    return OurOption{name, ""};
+  }
+  if (std::find(kWithValue.begin(), kWithValue.end(), name) == kWithValue.end()) return unknown(name);
+  if (halves) return OurOption{name, std::string(halves->after)};
+  const std::string* value = next();
+  if (value == nullptr) return fail(ErrorKind::usage, "option '--" + name + "' needs a value");
+  return OurOption{name, *value};
+}
+
 Result<SlurmWords> split_slurm_words(const std::string& command, const std::vector<std::string>& words) {
   SlurmWords split;
   std::size_t i = 0;
@@ -93,24 +109,18 @@ Result<SlurmWords> split_slurm_words(const std::string& command, const std::vect
     const std::string& word = words[i];
     if (word == "--" || !word.starts_with('-') || word == "-") break;
     ++i;
-    if (!word.starts_with("--env-")) {
+    if (!is_our_option(word)) {
       split.slurms.push_back(word);
       // Whatever Slurm's option is, ours is not its value.
-      if (wants_next_word(command, word) && i < words.size() && !words[i].starts_with("--env-"))
+      if (wants_next_word(command, word) && i < words.size() && !is_our_option(words[i]))
         split.slurms.push_back(words[i++]);
       continue;
     }
-    const auto halves = split_once(word, '=');
-    const std::string name = (halves ? std::string(halves->before) : word).substr(2);
-    if (name == kGpuShare) {
-      if (halves) return fail(ErrorKind::usage, "option '--" + name + "' takes no value");
-      split.ours.emplace_back(name, "");
-      continue;
-    }
-    if (std::find(kWithValue.begin(), kWithValue.end(), name) == kWithValue.end()) return unknown(name);
-    if (!halves && i == words.size()) return fail(ErrorKind::usage, "option '--" + name + "' needs a value");
-    split.ours.emplace_back(name, halves ? std::string(halves->after) : words[i++]);
+    auto option = take_option(word, [&]() { return i < words.size() ? &words[i++] : nullptr; });
+    if (!option) return tl::unexpected(option.error());
+    split.ours.push_back(std::move(*option));
   }
+  split.program = split.slurms.size() + (i < words.size() && words[i] == "--" ? 1 : 0);
   split.slurms.insert(split.slurms.end(), words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
   return split;
 }

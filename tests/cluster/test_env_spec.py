@@ -324,6 +324,26 @@ def test_pinstep_submits_without_the_plugin(cluster, own_cluster):
     assert project.run("pinstep", "salloc", "--quiet", "-n1", "srun", *launch).ok().out == hello + "\n"
 
 
+def test_the_scripts_lines_say_how_without_the_plugin_too(cluster, own_cluster):
+    bare = own_cluster(Wanted("plain", installed=True))
+    project = Project(bare, SMALL)
+    pin = "SLURM_SPANK_PINSTEP_ENV"
+    script = project.write("#!/bin/bash\n#SBATCH --env-spec=none -n1 --output=%x.out\n# more\n#SBATCH --env-gpu-share\n"
+                           f"echo ${{{pin}-no pin}} $SLURM_JOB_NAME $*\n", "lines.sh")
+    first = project.run("pinstep", "sbatch", "--parsable", script, "a", "--env-spec=b").ok()
+    assert bare.run("scontrol", "write", "batch_script", first.out.strip(), "-").ok().out == (
+        bare.path(script).read_text().replace("--env-spec=none", "").replace("--env-gpu-share", ""))
+    output = bare.path(project.inside) / "lines.sh.out"
+    wait_until(lambda: output.exists() and output.read_text(), "the job's output", 30)
+    assert output.read_text() == "no pin lines.sh a --env-spec=b\n"
+    # What is typed wins, over Slurm's name of the job too.
+    prefix = bare.prefix("lines")
+    project.run("pinstep", "sbatch", f"--env-spec={prefix}", "-J", "typed", script).ok()
+    output = output.with_name("typed.out")
+    wait_until(lambda: output.exists() and output.read_text(), "the job's output", 30)
+    assert f"{prefix}" in output.read_text() and output.read_text().endswith(" typed\n")
+
+
 # ---- showing
 
 def test_resolve_names_the_environment_of_the_directory(cluster):

@@ -5,8 +5,10 @@ import json
 import pytest
 
 from cluster import TOP, Cluster, Wanted
+from job import Job
 from messages import said
 
+EXAMPLE = TOP / "contrib/examples/fashion-mnist/train.sbatch"
 TOPOLOGY = "/etc/pinstep-topology.xml"
 CUDA = "/home/alice/cuda.py"
 MORE = ("--topology", TOP / "tests/launcher/data/two-sockets.xml", "--gpus", "4")
@@ -83,6 +85,28 @@ def test_shared_gpus_are_the_ranks_at_local_rank(cluster, prefix):
     assert set(step.of("CUDA_DEVICE_ORDER")) == {"PCI_BUS_ID"}
     assert step.of("NCCL_IB_HCA") == ["=mlx5_0,mlx5_1"] * 3
     assert step.warnings == []
+
+
+def directives():
+    """The example's own #SBATCH lines."""
+    return "".join(line for line in EXAMPLE.read_text().splitlines(True) if line.startswith("#SBATCH "))
+
+
+def test_the_example_shares_them(cluster, prefix):
+    step = run(cluster, [f"--env-spec={prefix}", "-n2", "--gpus-per-task=1"], before=directives())
+    assert step.own_devices == [0, 1] and step.of("devices") == [[0, 1]] * 2 and step.warnings == []
+
+
+@pytest.mark.parametrize("profile", ["cgroup", "plain"])
+def test_the_example_shares_them_without_the_plugin(own_cluster, profile):
+    bare = own_cluster(Wanted(profile, installed=True, more=MORE))
+    prefix = bare.prefix("map")
+    bare.write(CUDA, PROGRAM)
+    script = bare.write("/home/alice/example.sh", f"#!/bin/bash\n{directives()}"
+                        f"srun pinstep-launch --topology={TOPOLOGY} -- /usr/bin/python3 {CUDA} 2>&1\n")
+    submitted = bare.run("pinstep", "sbatch", "--parsable", f"--env-spec={prefix}", "-N1", "-n2", "--gpus-per-task=1", script)
+    step = Step(Job(bare, int(submitted.ok().out), bare.home()).ok())
+    assert step.own_devices == [0, 1] and step.of("devices") == [[0, 1]] * 2 and step.warnings == []
 
 
 def test_isolated_ranks_have_their_own_gpu_and_one_line_says_so(cluster, prefix):

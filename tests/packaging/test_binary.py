@@ -101,7 +101,7 @@ def test_only_the_program_that_downloads_needs_libraries(bare):
 def test_what_is_in_it(bare):
     names = {str(path.relative_to(bare.top)) for path in bare.top.rglob("*") if path.is_file()}
     assert {"bin/pinstep", "bin/pinstep-launch", "libexec/pinstep/pinstep-build", "libexec/pinstep/pinstep-fetch",
-            "libexec/pinstep/solver/requirements.txt", "share/man/man1/pinstep.1", "README", "LICENSE",
+            "libexec/pinstep/solver/requirements.txt", "share/man/man1/pinstep.1", "share/man/man8/pinstep.8", "README", "LICENSE",
             "share/bash-completion/completions/pinstep.bash"} <= names
     assert not any("worker" in name or name.endswith("pinstep.so") for name in names)
     assert "@" not in (bare.top / "README").read_text()

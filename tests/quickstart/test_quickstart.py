@@ -37,6 +37,16 @@ def test_it_ran_in_the_environment_that_is_named(first):
     assert inside(first, "pinstep resolve --json").count(identity) > 0
 
 
+def test_root_makes_nothing_of_a_package(first):
+    owners = {path.lstat().st_uid for top in ("site/solver", "home") for path in (first.directory / top).rglob("*")}
+    assert owners == {20001, 20002}
+
+
+def test_the_doctor_finds_nothing(first):
+    said = inside(first, "pinstep doctor --nodes=$(sinfo --noheader --format=%N)")
+    assert said.endswith("\n0 errors, 0 warnings\n"), said
+
+
 def test_ranks_were_placed_and_trained(first):
     assert [len(re.findall(text, first.out)) for text in (r"map of c\d+n0:", r"map of c\d+n1:")] == [1, 1]
     for name, enough in (("pinstep-worker", 0.84), ("PyTorch DDP", 0.84)):
