@@ -94,7 +94,7 @@ _pinstep_launch() {
 	if ((i < COMP_CWORD)); then
 		((i + 1 == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$word"))
 	elif [[ $word == -* ]]; then
-		_pinstep_offer '--env-spec --bind --visible --gpus-per-rank --topology --ignore-link --print-map --dry-run --ranks --gpus --cpus --json --help --version --'
+		_pinstep_offer '--env-spec --bind --visible --gpus-per-rank --topology --ignore-link --system-cores --print-map --score --verbose --dry-run --ranks --gpus --cpus --json --help --version --'
 	fi
 }
 

@@ -35,6 +35,9 @@ struct NicAssignment {
 // At most 32 GPUs and 64 cards; `limit` bounds the search in steps.
 NicAssignment assign_nics(const Levels& levels, std::size_t limit = 4'000'000);
 
+// The value of any choice of a card for each GPU.
+NicAssignment value_nics(const Levels& levels, std::vector<std::size_t> nic);
+
 // The card of GPU `gpu` where nothing else decides, so that a rank uses the same rail on every node.
 inline std::size_t nominal_rail(std::size_t gpu, std::size_t gpus, std::size_t cards) {
   return gpu * cards / gpus;
@@ -57,7 +60,8 @@ struct CoreShares {
 
 // Deals whole cores, at least one to each rank: fewest ranks off their home, then most cores dealt, then
 // least spread. homes[r]: memory nodes of the rank's GPUs; empty: anywhere is home. Groups are in the
-// machine's order. Nothing where there are fewer cores than ranks.
-std::optional<CoreShares> share_cores(const std::vector<CoreGroup>& groups, const std::vector<Bits>& homes);
+// machine's order. At least `kept` cores stay free. Nothing where that leaves fewer cores than ranks.
+std::optional<CoreShares> share_cores(const std::vector<CoreGroup>& groups, const std::vector<Bits>& homes,
+                                      std::size_t kept = 0);
 
 }  // namespace pinstep

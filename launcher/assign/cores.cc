@@ -1,6 +1,7 @@
 // The counts of cores that ranks can have at the same time are the independent vectors of a polymatroid (each
 // core can go to the ranks that are at home there). On those, giving one core at a time to the rank that
-// has fewest, where it can still be given one, maximises the sum and then minimises the spread.
+// has fewest, where it can still be given one, maximises the sum and then minimises the spread. A limit on the
+// sum leaves it a polymatroid, so with cores that are to stay free it only ends earlier.
 #include <algorithm>
 
 #include "launcher/assign/assign.h"
@@ -61,12 +62,14 @@ class Dealing {
   std::vector<std::size_t> free_;
 };
 
-// Without GPUs nothing draws a rank anywhere: neighbours get neighbouring cores.
-CoreShares share_evenly(const std::vector<CoreGroup>& groups, std::size_t ranks, std::size_t cores) {
+// Without GPUs nothing draws a rank anywhere: neighbours get neighbouring cores, all but the first `kept`.
+CoreShares share_evenly(const std::vector<CoreGroup>& groups, std::size_t ranks, std::size_t cores,
+                        std::size_t kept) {
   CoreShares result;
   result.shares.assign(ranks, std::vector<std::size_t>(groups.size(), 0));
   std::size_t group = 0;
-  std::size_t taken = 0;  // of the group
+  std::size_t taken = kept;  // of the group
+  for (; taken > groups[group].cores; ++group) taken -= groups[group].cores;
   for (std::size_t rank = 0; rank < ranks; ++rank)
     for (std::size_t n = (rank + 1) * cores / ranks - rank * cores / ranks; n > 0; --n) {
       while (taken == groups[group].cores) ++group, taken = 0;
@@ -91,13 +94,15 @@ void count_up(CoreShares& result) {
 
 }  // namespace
 
-std::optional<CoreShares> share_cores(const std::vector<CoreGroup>& groups, const std::vector<Bits>& homes) {
+std::optional<CoreShares> share_cores(const std::vector<CoreGroup>& groups, const std::vector<Bits>& homes,
+                                      std::size_t kept) {
   std::size_t cores = 0;
   for (const CoreGroup& group : groups) cores += group.cores;
   const std::size_t ranks = homes.size();
-  if (ranks == 0 || cores < ranks) return std::nullopt;
+  if (ranks == 0 || cores < ranks || cores - ranks < kept) return std::nullopt;
+  cores -= kept;
   if (std::all_of(homes.begin(), homes.end(), [](const Bits& home) { return home.empty(); })) {
-    CoreShares even = share_evenly(groups, ranks, cores);
+    CoreShares even = share_evenly(groups, ranks, cores, kept);
     count_up(even);
     return even;
   }
@@ -119,12 +124,15 @@ std::optional<CoreShares> share_cores(const std::vector<CoreGroup>& groups, cons
   result.off = off.size();
 
   std::vector<bool> full(ranks, false);
-  for (;;) {
+  for (std::size_t dealt = ranks; dealt < cores;) {
     std::size_t next = ranks;
     for (std::size_t rank = 0; rank < ranks; ++rank)
-      if (!full[rank] && (next == ranks || dealing.count(rank) < dealing.count(next))) next = rank;
+      if (!full[rank] && (next == ranks || dealing.count(rank) < dealing.count(next) ||
+                          (kept > 0 && dealing.count(rank) == dealing.count(next))))
+        next = rank;  // of equals the first; the last where the first ones' places are to stay free
     if (next == ranks) break;
     full[next] = !dealing.give(next);
+    dealt += full[next] ? 0 : 1;
   }
   result.shares = dealing.take();
   count_up(result);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "launcher/assign/rules.h"
+
 namespace pinstep {
 namespace {
 
@@ -47,6 +49,16 @@ std::vector<std::size_t> step_gpus(const Machine& machine, const MapRequest& req
   return gpus;
 }
 
+CardScore card_score(const Levels& levels, const NicAssignment& assigned) {
+  CardScore score{assigned.bandwidth, assigned.unit, assigned.level_cost, {}, 0};
+  for (std::size_t gpu = 0; gpu < levels.size(); ++gpu)
+    ++score.gpus_at[static_cast<std::size_t>(levels[gpu][assigned.nic[gpu]])];
+  std::vector<std::size_t> cards = assigned.nic;
+  std::sort(cards.begin(), cards.end());
+  score.cards = static_cast<std::uint32_t>(std::unique(cards.begin(), cards.end()) - cards.begin());
+  return score;
+}
+
 // Cards for the GPUs that ranks use; a GPU that none uses gets none.
 Result<void> map_cards(const Machine& machine, const std::vector<std::size_t>& gpus, const MapRequest& request,
                        NodeMap& map) {
@@ -76,6 +88,13 @@ Result<void> map_cards(const Machine& machine, const std::vector<std::size_t>& g
   map.level_cost = assigned.level_cost;
   map.rail_mismatch = assigned.rail_mismatch;
   map.is_proven = assigned.is_proven;
+  if (!request.scores) return {};
+  std::vector<std::uint32_t> devices;
+  for (const std::uint32_t gpu : used) devices.push_back(map.gpus[gpu].index);
+  map.scores.push_back({"pinstep", card_score(levels, assigned), {}});
+  for (const CardRule& rule : card_rules())
+    map.scores.push_back(
+        {std::string(rule.name), card_score(levels, value_nics(levels, rule.choose(levels, devices))), {}});
   return {};
 }
 
@@ -97,22 +116,41 @@ std::vector<Group> allowed_groups(const Machine& machine) {
   return groups;
 }
 
-void map_cores(const Machine& machine, NodeMap& map) {
-  std::vector<Group> groups = allowed_groups(machine);
-  std::vector<CoreGroup> shapes;
-  for (const Group& group : groups) shapes.push_back(group.shape);
+std::vector<Bits> homes_of(const NodeMap& map) {
   std::vector<Bits> homes;
   for (const MappedRank& rank : map.ranks) {
     Bits home;
     for (const std::uint32_t gpu : rank.gpus) home.add(map.gpus[gpu].nodes);
     homes.push_back(std::move(home));
   }
-  const auto shares = share_cores(shapes, homes);
+  return homes;
+}
+
+void score_cores(const std::vector<CoreGroup>& shapes, const std::vector<Bits>& homes, NodeMap& map) {
+  if (map.scores.empty()) map.scores.push_back({"pinstep", {}, {}});
+  map.scores.front().off = map.off;
+  map.scores.push_back({"linear-cores", {}, static_cast<std::uint32_t>(linear_cores_off(shapes, homes))});
+}
+
+void map_cores(const Machine& machine, const MapRequest& request, NodeMap& map) {
+  const std::vector<Group> groups = allowed_groups(machine);
+  std::vector<CoreGroup> shapes;
+  for (const Group& group : groups) shapes.push_back(group.shape);
+  const std::vector<Bits> homes = homes_of(map);
+  const auto shares = share_cores(shapes, homes, request.system_cores);
   if (!shares) {
-    map.notes.push_back("not bound: fewer cores than ranks");
+    map.notes.push_back(request.system_cores == 0
+                            ? "not bound: fewer cores than ranks"
+                            : "not bound: fewer cores than ranks and the system are to have");
     return;
   }
+  // The system's are the first ones, where interrupts go.
   std::vector<std::size_t> taken(groups.size(), 0);
+  if (request.system_cores > 0)
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      taken[g] = groups[g].cores.size();
+      for (const auto& of_rank : shares->shares) taken[g] -= of_rank[g];
+    }
   for (std::size_t r = 0; r < map.ranks.size(); ++r) {
     MappedRank& rank = map.ranks[r];
     Bits nodes;
@@ -129,6 +167,7 @@ void map_cores(const Machine& machine, NodeMap& map) {
   map.off = static_cast<std::uint32_t>(shares->off);
   map.cores = static_cast<std::uint32_t>(shares->dealt);
   map.spread = static_cast<std::uint32_t>(shares->spread);
+  if (request.scores) score_cores(shapes, homes, map);
 }
 
 }  // namespace
@@ -154,7 +193,7 @@ Result<NodeMap> make_map(const Machine& machine, const MapRequest& request) {
   for (auto& of_rank : *dealt) map.ranks.push_back({std::move(of_rank), {}, 0, {}});
   map.isolated = request.gpus_of_rank.has_value();
   if (const auto done = map_cards(machine, gpus, request, map); !done) return tl::unexpected(done.error());
-  if (request.deals_cores) map_cores(machine, map);
+  if (request.deals_cores) map_cores(machine, request, map);
   return map;
 }
 

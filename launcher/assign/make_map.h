@@ -19,6 +19,8 @@ struct MapRequest {
   // Nothing: all for a single rank, else one.
   std::optional<std::uint32_t> gpus_per_rank;
   bool deals_cores = true;
+  std::uint32_t system_cores = 0;  // of those that the step may use, left to the system
+  bool scores = false;             // NodeMap::scores
   bool ignores_link = false;
   std::vector<std::uint32_t> device_numbers;  // of Machine::gpus; empty: counted in bus order
 };

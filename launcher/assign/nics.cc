@@ -34,6 +34,19 @@ struct Cost {
 
 constexpr std::int64_t kRails = 1024;  // more than there are GPUs
 
+// A multiple of all loads that cards can have and of the weights' unit.
+std::int64_t unit_for(std::size_t gpus) {
+  std::int64_t unit = kWeightUnit;
+  for (std::size_t load = 1; load <= gpus; ++load) unit = std::lcm(unit, static_cast<std::int64_t>(load));
+  return unit;
+}
+
+// What a GPU gets of its card that it shares with others.
+std::int64_t value(std::int64_t unit, Level level, std::size_t load) {
+  return std::min(unit / kWeightUnit * kWeight[static_cast<std::size_t>(level)],
+                  unit / static_cast<std::int64_t>(load));
+}
+
 // The assignment problem with as many slots as rows: the Hungarian method with potentials, which needs no
 // more of Cost than that it is an ordered group. Returns the slot of each row.
 std::vector<std::size_t> solve(const std::vector<std::vector<Cost>>& cost) {
@@ -75,8 +88,11 @@ std::vector<std::size_t> solve(const std::vector<std::vector<Cost>>& cost) {
 class Search {
  public:
   Search(const Levels& levels, std::size_t limit)
-      : levels_(levels), gpus_(levels.size()), cards_(levels.front().size()), limit_(limit) {
-    for (std::size_t load = 1; load <= gpus_; ++load) unit_ = std::lcm(unit_, static_cast<std::int64_t>(load));
+      : levels_(levels),
+        gpus_(levels.size()),
+        cards_(levels.front().size()),
+        limit_(limit),
+        unit_(unit_for(gpus_)) {
     group_equal_cards();
     bound_the_rest();
   }
@@ -99,12 +115,8 @@ class Search {
   }
 
  private:
-  std::int64_t value(Level level, std::size_t load) const {
-    return std::min(unit_ / kWeightUnit * kWeight[static_cast<std::size_t>(level)],
-                    unit_ / static_cast<std::int64_t>(load));
-  }
-  std::int64_t value(std::size_t gpu, std::size_t card, std::size_t load) const {
-    return value(levels_[gpu][card], load);
+  std::int64_t value_of(std::size_t gpu, std::size_t card, std::size_t load) const {
+    return value(unit_, levels_[gpu][card], load);
   }
 
   // Cards that are equally far from every GPU are interchangeable until rails and bus order decide.
@@ -130,7 +142,7 @@ class Search {
       for (const auto& row : levels_) column.push_back(row[card]);
       std::sort(column.begin(), column.end());
       for (std::size_t load = 1; load <= gpus_; ++load) {
-        for (std::size_t i = 0; i < load; ++i) most_[card][load] += value(column[i], load);
+        for (std::size_t i = 0; i < load; ++i) most_[card][load] += value(unit_, column[i], load);
         nearest_[card][load] = nearest_[card][load - 1] + static_cast<std::int64_t>(column[load - 1]);
       }
     }
@@ -147,7 +159,7 @@ class Search {
     for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
       std::size_t best = 0;
       for (std::size_t card = 1; card < cards_; ++card)
-        if (value(gpu, card, loads[card] + 1) > value(gpu, best, loads[best] + 1)) best = card;
+        if (value_of(gpu, card, loads[card] + 1) > value_of(gpu, best, loads[best] + 1)) best = card;
       ++loads[best];
     }
     return loads;
@@ -170,7 +182,7 @@ class Search {
       for (std::size_t j = 0; j < cards_; ++j) {
         const std::size_t card = order_[j].card;
         if (j < i && loads[card] == 0) continue;
-        most = std::max(most, value(gpu, card, j < i ? loads[card] : 1));
+        most = std::max(most, value_of(gpu, card, j < i ? loads[card] : 1));
         nearest = std::min(nearest, static_cast<std::int64_t>(levels_[gpu][card]));
       }
       by_gpus += most;
@@ -207,7 +219,7 @@ class Search {
     for (std::size_t gpu = digits; gpu-- > 0;)
       digit[gpu] = gpu + 1 == digits ? 1 : digit[gpu + 1] * static_cast<__int128>(cards_);
     const auto cost_of = [&](std::size_t gpu, std::size_t card) {
-      Cost cost{unit_ - value(gpu, card, loads[card]), static_cast<std::int64_t>(levels_[gpu][card]), 0};
+      Cost cost{unit_ - value_of(gpu, card, loads[card]), static_cast<std::int64_t>(levels_[gpu][card]), 0};
       if (!to_the_end) return cost;
       cost.minor = cost.minor * kRails + (card == nominal_rail(gpu, gpus_, cards_) ? 0 : 1);
       cost.order = digit[gpu] * static_cast<__int128>(card);
@@ -289,17 +301,8 @@ class Search {
   }
 
   NicAssignment result(std::vector<std::size_t> cards) const {
-    NicAssignment result;
-    result.unit = unit_;
+    NicAssignment result = value_nics(levels_, std::move(cards));
     result.is_proven = steps_ <= limit_;
-    Loads loads(cards_, 0);
-    for (const std::size_t card : cards) ++loads[card];
-    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
-      result.bandwidth += value(gpu, cards[gpu], loads[cards[gpu]]);
-      result.level_cost += static_cast<std::uint32_t>(levels_[gpu][cards[gpu]]);
-      result.rail_mismatch += cards[gpu] != nominal_rail(gpu, gpus_, cards_);
-    }
-    result.nic = std::move(cards);
     return result;
   }
 
@@ -312,8 +315,8 @@ class Search {
   const std::size_t gpus_;
   const std::size_t cards_;
   const std::size_t limit_;
+  const std::int64_t unit_;
   std::size_t steps_ = 0;
-  std::int64_t unit_ = kWeightUnit;  // a multiple of all loads and of the weights' unit
   std::vector<std::vector<std::size_t>> classes_;
   std::vector<Turn> order_;
   std::vector<std::vector<std::int64_t>> most_;
@@ -324,6 +327,24 @@ class Search {
 };
 
 }  // namespace
+
+NicAssignment value_nics(const Levels& levels, std::vector<std::size_t> nic) {
+  NicAssignment result;
+  if (nic.empty()) return result;
+  const std::size_t gpus = levels.size();
+  const std::size_t cards = levels.front().size();
+  std::vector<std::size_t> loads(cards, 0);
+  for (const std::size_t card : nic) ++loads[card];
+  result.unit = unit_for(gpus);
+  for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
+    const Level far = levels[gpu][nic[gpu]];
+    result.bandwidth += value(result.unit, far, loads[nic[gpu]]);
+    result.level_cost += static_cast<std::uint32_t>(far);
+    result.rail_mismatch += nic[gpu] != nominal_rail(gpu, gpus, cards);
+  }
+  result.nic = std::move(nic);
+  return result;
+}
 
 NicAssignment assign_nics(const Levels& levels, std::size_t limit) {
   if (levels.empty() || levels.front().empty()) return {};

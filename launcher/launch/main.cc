@@ -15,6 +15,7 @@
 #include "envtools/pin/resolve.h"
 #include "launcher/launch/options.h"
 #include "launcher/launch/place.h"
+#include "launcher/mapfile/show_map.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/port.h"
 #include "pinstep_config.h"

@@ -23,7 +23,10 @@ other (MASTER_ADDR, RANK, WORLD_SIZE, ...). To be started by srun.
   --gpus-per-rank=N   GPUs of each rank
   --topology=FILE     what the node has, as hwloc XML, instead of looking
   --ignore-link       use network cards without a link too
+  --system-cores=N    leave N cores to the system
   --print-map         say on standard error which rank has what
+  --score             print the map, and what other rules would come to
+  -v, --verbose       each rank says on standard error what it has
   --dry-run           print the map of a node and run nothing
   --ranks=N           with --dry-run: ranks on the node
   --gpus=LIST         with --dry-run: GPUs in bus order (0-3, none) instead of all
@@ -51,7 +54,7 @@ bool take_number(std::string_view text, std::uint32_t& number) {
   return number >= 1 && number <= 4096;
 }
 
-constexpr std::array<Option, 15> kOptions{{
+constexpr std::array<Option, 19> kOptions{{
     {"--env-spec", true, [](auto& o, const auto& v) { return o.env_spec = v, true; }},
     {"--bind", true, [](auto& o, const auto& v) { return o.binds = v == "auto", v == "auto" || v == "none"; }},
     {"--visible", true,
@@ -62,6 +65,15 @@ constexpr std::array<Option, 15> kOptions{{
     {"--gpus-per-rank", true, [](auto& o, const auto& v) { return take_number(v, o.gpus_per_rank.emplace()); }},
     {"--topology", true, [](auto& o, const auto& v) { return o.topology = v, !v.empty(); }},
     {"--ignore-link", false, [](auto& o, const auto&) { return o.ignores_link = true; }},
+    {"--system-cores", true,
+     [](auto& o, const auto& v) {
+       const auto number = parse_number<std::uint32_t>(v);
+       o.system_cores = number.value_or(0);
+       return number.has_value();
+     }},
+    {"--score", false, [](auto& o, const auto&) { return o.scores = o.prints_map = true; }},
+    {"--verbose", false, [](auto& o, const auto&) { return o.is_verbose = true; }},
+    {"-v", false, [](auto& o, const auto&) { return o.is_verbose = true; }},
     {"--print-map", false, [](auto& o, const auto&) { return o.prints_map = true; }},
     {"--dry-run", false, [](auto& o, const auto&) { return o.action = Action::dry_run, true; }},
     {"--ranks", true, [](auto& o, const auto& v) { return take_number(v, o.ranks); }},

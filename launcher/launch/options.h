@@ -20,7 +20,10 @@ struct LaunchOptions {
   std::optional<std::uint32_t> gpus_per_rank;
   std::string topology;  // an hwloc XML file; empty: this node
   bool ignores_link = false;
+  std::uint32_t system_cores = 0;
   bool prints_map = false;
+  bool scores = false;
+  bool is_verbose = false;
   bool json = false;
   // For dry_run
   std::uint32_t ranks = 0;

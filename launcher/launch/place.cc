@@ -7,6 +7,7 @@
 #include "launcher/allowed/allowed.h"
 #include "launcher/allowed/devices.h"
 #include "launcher/bind/bind.h"
+#include "launcher/mapfile/show_map.h"
 #include "launcher/mapfile/step_directory.h"
 #include "pinstep_config.h"
 
@@ -67,6 +68,8 @@ std::vector<std::string> common_arguments(const LaunchOptions& options, std::uin
   if (options.gpus_per_rank) arguments.push_back("--gpus-per-rank=" + std::to_string(*options.gpus_per_rank));
   if (!options.topology.empty()) arguments.push_back("--topology=" + options.topology);
   if (options.ignores_link) arguments.emplace_back("--ignore-link");
+  if (options.system_cores > 0) arguments.push_back("--system-cores=" + std::to_string(options.system_cores));
+  if (options.scores) arguments.emplace_back("--score");
   return arguments;
 }
 
@@ -229,6 +232,9 @@ Placement place_rank(const LaunchOptions& options, const Environment& environmen
   // The number of threads follows from the cores, so only where the rank is on them.
   if (!problems.empty()) used.ranks[facts.local_rank].pus = {};
   placement.variables = exported_variables(used, facts.local_rank, environment, options.visible);
+  if (options.is_verbose)
+    placement.messages.push_back("pinstep: " + facts.place.node + ": rank " + std::to_string(facts.rank) +
+                                 ": " + show_rank(used, facts.local_rank) + "\n");
   if (!speaks) return placement;
   for (const std::string& problem : problems)
     placement.messages.push_back(warning(facts, "ranks are not bound: " + problem));

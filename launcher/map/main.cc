@@ -24,6 +24,8 @@ struct Options {
   std::optional<Bits> cpus;
   bool deals_cores = true;
   bool ignores_link = false;
+  std::uint32_t system_cores = 0;
+  bool scores = false;
 };
 
 Result<Options> parse_options(const std::vector<std::string>& arguments) {
@@ -60,6 +62,11 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
     } else if (halves.before == "--cpus") {
       options.cpus = Bits::parse(value);
       good = options.cpus.has_value();
+    } else if (halves.before == "--system-cores") {
+      good = number.has_value();
+      options.system_cores = number.value_or(0);
+    } else if (argument == "--score") {
+      options.scores = true;
     } else if (argument == "--no-cores") {
       options.deals_cores = false;
     } else if (argument == "--ignore-link") {
@@ -109,6 +116,8 @@ Result<NodeMap> map_node(const Options& options) {
   request.gpus_per_rank = options.gpus_per_rank;
   request.ignores_link = options.ignores_link;
   request.deals_cores = options.deals_cores;
+  request.system_cores = options.system_cores;
+  request.scores = options.scores;
   request.device_numbers = number_devices(*machine, options.proc);
   if (options.cpus) machine->allowed.keep(*options.cpus);
   if (options.gpus) {

@@ -1,6 +1,7 @@
 #include "launcher/mapfile/node_map.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "envtools/base/text.h"
 
@@ -90,14 +91,48 @@ Network parse_network(Line& line) {
   return Network::ethernet;
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> parse_ratio(std::string_view text) {
+  const auto parts = split_once(text, '/');
+  const auto above = parts ? parse_number<std::int64_t>(parts->before) : std::nullopt;
+  const auto below = parts ? parse_number<std::int64_t>(parts->after) : std::nullopt;
+  if (!above || !below || *below <= 0) return std::nullopt;
+  return std::pair(*above, *below);
+}
+
+std::string ratio(std::int64_t above, std::int64_t below) {
+  return std::to_string(above) + "/" + std::to_string(below);
+}
+
+std::optional<CardScore> parse_card_score(Line& line) {
+  const std::string_view first = line.next();
+  if (first == "-") return std::nullopt;
+  CardScore score;
+  std::tie(score.bandwidth, score.bandwidth_unit) = line.take(parse_ratio(first));
+  score.level_cost = line.next_number();
+  const auto gpus_at = line.take(parse_list(line.next()));
+  if (gpus_at.size() == kLevels)
+    std::copy(gpus_at.begin(), gpus_at.end(), score.gpus_at.begin());
+  else
+    line.spoil();
+  score.cards = line.next_number();
+  return score;
+}
+
+std::string write_score(const RuleScore& score) {
+  std::string text = word(score.rule) + " ";
+  if (const auto& cards = score.cards)
+    text += ratio(cards->bandwidth, cards->bandwidth_unit) + " " + number(cards->level_cost) + " " +
+            list({cards->gpus_at.begin(), cards->gpus_at.end()}) + " " + number(cards->cards);
+  else
+    text += "-";
+  return text + " " + (score.off ? number(*score.off) : "-");
+}
+
 bool read_line(std::string_view text, NodeMap& map) {
   Line line(text);
   const std::string_view kind = line.next();
   if (kind == "bandwidth") {
-    const auto parts = split_once(line.next(), '/');
-    map.bandwidth = parts ? line.take(parse_number<std::int64_t>(parts->before)) : 0;
-    map.bandwidth_unit = parts ? line.take(parse_number<std::int64_t>(parts->after)) : 0;
-    if (map.bandwidth_unit <= 0) line.spoil();
+    std::tie(map.bandwidth, map.bandwidth_unit) = line.take(parse_ratio(line.next()));
   } else if (kind == "levels") {
     map.level_cost = line.next_number();
   } else if (kind == "off") {
@@ -135,6 +170,13 @@ bool read_line(std::string_view text, NodeMap& map) {
     map.dropped.push_back(std::move(dropped));
   } else if (kind == "note") {
     map.notes.push_back(line.next_text());
+  } else if (kind == "score") {
+    RuleScore score;
+    score.rule = line.next_text();
+    score.cards = parse_card_score(line);
+    const std::string_view off = line.next();
+    if (off != "-") score.off = line.take(parse_number<std::uint32_t>(off));
+    map.scores.push_back(std::move(score));
   } else if (kind == "rank") {
     MappedRank rank;
     if (line.next_number() != map.ranks.size()) line.spoil();
@@ -152,89 +194,6 @@ bool read_line(std::string_view text, NodeMap& map) {
   return line.is_good();
 }
 
-// 14/5 as "2.80".
-std::string decimal(std::int64_t value, std::int64_t unit) {
-  const auto hundredths = (static_cast<__int128>(value) * 200 + unit) / (static_cast<__int128>(unit) * 2);
-  const auto whole = static_cast<std::uint64_t>(hundredths / 100);
-  const auto rest = static_cast<std::uint64_t>(hundredths % 100);
-  return number(whole) + (rest < 10 ? ".0" : ".") + number(rest);
-}
-
-using Row = std::vector<std::string>;
-
-std::string table(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i == widths.size()) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i > 0) line += "  ";
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - row[i].size(), ' ');
-    }
-    text += line + "\n";
-  }
-  return text;
-}
-
-std::vector<Row> rank_rows(const NodeMap& map) {
-  std::vector<Row> rows{{"rank", "gpu", "nic", "level", "memory", "cores", "cpus"}};
-  for (std::size_t r = 0; r < map.ranks.size(); ++r) {
-    const MappedRank& rank = map.ranks[r];
-    const std::string memory = rank.memory_node ? number(*rank.memory_node) : "-";
-    const std::string cores = rank.pus.empty() ? "-" : number(rank.cores);
-    const std::string cpus = rank.pus.empty() ? "not bound" : rank.pus.text();
-    if (rank.gpus.empty()) rows.push_back({number(r), "-", "-", "-", memory, cores, cpus});
-    for (std::size_t i = 0; i < rank.gpus.size(); ++i) {
-      const MappedGpu& gpu = map.gpus[rank.gpus[i]];
-      Row row{i == 0 ? number(r) : "", gpu.address.text(), gpu.nic.empty() ? "-" : printable(gpu.nic),
-              gpu.nic.empty() ? "-" : std::string(to_string(gpu.level))};
-      if (i == 0) row.insert(row.end(), {memory, cores, cpus});
-      rows.push_back(std::move(row));
-    }
-  }
-  return rows;
-}
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : printable(text)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-template <class Items, class Show>
-std::string json_list(const Items& items, Show show) {
-  std::string out = "[";
-  for (const auto& item : items) out += (out.size() > 1 ? ", " : "") + show(item);
-  return out + "]";
-}
-
-std::string json_flag(bool flag) { return flag ? "true" : "false"; }
-
-std::string json_gpu(const MappedGpu& gpu) {
-  return "{\"bus\": " + json_text(gpu.address.text()) + ", \"vendor\": " + json_text(to_string(gpu.vendor)) +
-         ", \"device\": " + number(gpu.number) +
-         ", \"uuid\": " + (gpu.uuid.empty() ? "null" : json_text(gpu.uuid)) +
-         ", \"memory_nodes\": " + json_text(gpu.nodes.text()) +
-         ", \"nic\": " + (gpu.nic.empty() ? "null" : json_text(gpu.nic)) +
-         ", \"level\": " + (gpu.nic.empty() ? "null" : json_text(to_string(gpu.level))) + "}";
-}
-
-std::string json_rank(const MappedRank& rank) {
-  return "{\"gpus\": " + json_list(rank.gpus, [](std::uint32_t gpu) { return number(gpu); }) +
-         ", \"cpus\": " + (rank.pus.empty() ? "null" : json_text(rank.pus.text())) +
-         ", \"cores\": " + number(rank.cores) +
-         ", \"memory_node\": " + (rank.memory_node ? number(*rank.memory_node) : "null") + "}";
-}
-
 }  // namespace
 
 std::string write_map(const NodeMap& map) {
@@ -245,7 +204,7 @@ std::string write_map(const NodeMap& map) {
     out += text + "\n";
   };
   const auto flag = [](bool on) { return std::string(on ? "1" : "0"); };
-  line({"bandwidth", std::to_string(map.bandwidth) + "/" + std::to_string(map.bandwidth_unit)});
+  line({"bandwidth", ratio(map.bandwidth, map.bandwidth_unit)});
   line({"levels", number(map.level_cost)});
   line({"off", number(map.off)});
   line({"cores", number(map.cores), number(map.spread)});
@@ -259,6 +218,7 @@ std::string write_map(const NodeMap& map) {
     line({"nic", word(nic.name), std::string(to_string(nic.network)), flag(nic.has_verbs)});
   for (const DroppedNic& dropped : map.dropped) line({"dropped", word(dropped.name), word(dropped.reason)});
   for (const std::string& note : map.notes) line({"note", word(note)});
+  for (const RuleScore& score : map.scores) line({"score", write_score(score)});
   for (std::size_t r = 0; r < map.ranks.size(); ++r) {
     const MappedRank& rank = map.ranks[r];
     line({"rank", number(r), list(rank.gpus), bits(rank.pus), number(rank.cores),
@@ -283,34 +243,6 @@ Result<NodeMap> parse_map(std::string_view text) {
   for (std::size_t i = 1; i < lines.size(); ++i)
     if (!read_line(lines[i], map)) return wrong(i + 1);
   return map;
-}
-
-std::string show_map(const NodeMap& map) {
-  std::string text = table(rank_rows(map));
-  for (const DroppedNic& dropped : map.dropped)
-    text += "not used: " + printable(dropped.name) + " (" + printable(dropped.reason) + ")\n";
-  for (const std::string& note : map.notes) text += "note: " + printable(note) + "\n";
-  text += "bandwidth " + decimal(map.bandwidth, map.bandwidth_unit) + "  levels " + number(map.level_cost) +
-          "  off " + number(map.off) + "  cores " + number(map.cores) + "  spread " + number(map.spread) +
-          "  rails " + number(map.rail_mismatch) + (map.is_proven ? "\n" : "  (not proven to be the best)\n");
-  return text;
-}
-
-std::string map_json(const NodeMap& map, std::string_view node) {
-  const auto nic = [](const MappedNic& nic) {
-    return "{\"name\": " + json_text(nic.name) + ", \"network\": " + json_text(to_string(nic.network)) + "}";
-  };
-  const auto dropped = [](const DroppedNic& nic) {
-    return "{\"name\": " + json_text(nic.name) + ", \"reason\": " + json_text(nic.reason) + "}";
-  };
-  return (node.empty() ? "{" : "{\"node\": " + json_text(node) + ", ") +
-         "\"ranks\": " + json_list(map.ranks, json_rank) + ", \"gpus\": " + json_list(map.gpus, json_gpu) +
-         ", \"nics\": " + json_list(map.nics, nic) + ", \"dropped\": " + json_list(map.dropped, dropped) +
-         ", \"notes\": " + json_list(map.notes, json_text) + ", \"isolated\": " + json_flag(map.isolated) +
-         ", \"objective\": {\"bandwidth\": " + decimal(map.bandwidth, map.bandwidth_unit) +
-         ", \"levels\": " + number(map.level_cost) + ", \"off\": " + number(map.off) +
-         ", \"cores\": " + number(map.cores) + ", \"spread\": " + number(map.spread) +
-         ", \"rails\": " + number(map.rail_mismatch) + ", \"proven\": " + json_flag(map.is_proven) + "}}\n";
 }
 
 }  // namespace pinstep

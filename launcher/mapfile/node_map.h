@@ -15,12 +15,15 @@
 //   level nic mlx5_0 fabric 1                                name, network, whether NCCL_IB_HCA takes it
 //   dropped eno1 link%20down
 //   note …                                             for --print-map
+//   score block 14/5 12 0,0,0,4,0,0 4 -                a rule, and what it would come to: bandwidth, sum of the
+//                                                      levels' costs, GPUs at each level, cards, ranks off
 //   rank 0 2 8-47 10 0                                 gpus (numbers of lines), cores, number of cores, memory
 //   node end
 //
 // "-" is what is not there; names and texts are percent-escaped.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,6 +65,25 @@ struct MappedRank {
   bool operator==(const MappedRank&) const = default;
 };
 
+// What a choice of cards is worth, in the terms of the objective.
+struct CardScore {
+  std::int64_t bandwidth = 0;
+  std::int64_t bandwidth_unit = 1;
+  std::uint32_t level_cost = 0;
+  std::array<std::uint32_t, kLevels> gpus_at{};  // how many GPUs are so far from their cards
+  std::uint32_t cards = 0;                       // in use
+
+  bool operator==(const CardScore&) const = default;
+};
+
+struct RuleScore {
+  std::string rule;                  // "pinstep" for this map, else one of launcher/assign/rules.h
+  std::optional<CardScore> cards;    // where the rule chooses cards
+  std::optional<std::uint32_t> off;  // where it chooses cores: ranks off their GPUs' memory nodes
+
+  bool operator==(const RuleScore&) const = default;
+};
+
 struct NodeMap {
   std::vector<MappedGpu> gpus;  // those of the step, in bus order
   std::vector<MappedNic> nics;  // those in use by the filter, in bus order
@@ -79,6 +101,7 @@ struct NodeMap {
   std::uint32_t spread = 0;
   std::uint32_t rail_mismatch = 0;
   bool is_proven = true;
+  std::vector<RuleScore> scores;  // this map's and that of other rules, where that was asked for
 
   bool operator==(const NodeMap&) const = default;
 };
@@ -87,11 +110,5 @@ std::string write_map(const NodeMap& map);
 
 // Errors: unsupported (a newer version), corrupt.
 Result<NodeMap> parse_map(std::string_view text);
-
-// For people: a table with a row for each rank, what was left out, and the objective.
-std::string show_map(const NodeMap& map);
-
-// One object on one line, with the node's name unless that is empty.
-std::string map_json(const NodeMap& map, std::string_view node);
 
 }  // namespace pinstep

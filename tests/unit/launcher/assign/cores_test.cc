@@ -11,8 +11,9 @@ namespace {
 using testing::ElementsAre;
 using testing_support::Random;
 
-// The best of all ways to deal: (off, -dealt, spread).
-std::array<long, 3> best_of_all(const std::vector<CoreGroup>& groups, const std::vector<Bits>& homes) {
+// The best of all ways to deal at most so many: (off, -dealt, spread).
+std::array<long, 3> best_of_all(const std::vector<CoreGroup>& groups, const std::vector<Bits>& homes,
+                                long most_dealt) {
   std::array<long, 3> best{1000, 0, 0};
   std::vector<std::size_t> left;
   for (const CoreGroup& group : groups) left.push_back(group.cores);
@@ -24,6 +25,7 @@ std::array<long, 3> best_of_all(const std::vector<CoreGroup>& groups, const std:
       if (*fewest == 0) return;
       long dealt = 0;
       for (const std::size_t count : counts) dealt += static_cast<long>(count);
+      if (dealt > most_dealt) return;
       best = std::min(best,
                       {std::count(off.begin(), off.end(), true), -dealt, static_cast<long>(*most - *fewest)});
       return;
@@ -53,10 +55,11 @@ TEST(ShareCores, IsAsGoodAsTheBestOfAllWays) {
     }
     std::vector<Bits> homes(random.between(1, 3));
     for (Bits& home : homes) home.add(static_cast<std::uint32_t>(random.below(groups.size())));
-    const auto found = share_cores(groups, homes);
-    ASSERT_EQ(found.has_value(), cores >= homes.size()) << random;
+    const std::size_t kept = random.one_in(2) ? 0 : random.below(5);
+    const auto found = share_cores(groups, homes, kept);
+    ASSERT_EQ(found.has_value(), cores >= homes.size() + kept) << random;
     if (!found) continue;
-    const auto best = best_of_all(groups, homes);
+    const auto best = best_of_all(groups, homes, static_cast<long>(cores - kept));
     ASSERT_THAT(best, ElementsAre(found->off, -static_cast<long>(found->dealt), found->spread)) << random << i;
   }
 }
@@ -87,7 +90,23 @@ TEST(ShareCores, RanksWithoutGpusGetNeighbouringCores) {
   EXPECT_THAT(found->shares, ElementsAre(ElementsAre(2U, 0U), ElementsAre(2U, 1U), ElementsAre(0U, 3U)));
 }
 
+TEST(ShareCores, KeptCoresAreTheFirst) {
+  const auto idle = share_cores({{0, 0, 4}, {1, 0, 4}}, std::vector<Bits>(3), 5);
+  ASSERT_TRUE(idle);
+  EXPECT_THAT(idle->shares, ElementsAre(ElementsAre(0U, 1U), ElementsAre(0U, 1U), ElementsAre(0U, 1U)));
+  const auto at_home = share_cores({{0, 0, 4}, {1, 0, 4}}, {Bits{0}, Bits{1}}, 1);
+  ASSERT_TRUE(at_home);
+  EXPECT_THAT(at_home->shares, ElementsAre(ElementsAre(3U, 0U), ElementsAre(0U, 4U)));
+}
+
+TEST(ShareCores, CoresThatNoRankCanHaveAreKeptFirst) {
+  const auto found = share_cores({{0, 0, 4}, {1, 0, 4}}, {Bits{0}}, 4);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->shares, ElementsAre(ElementsAre(4U, 0U)));
+}
+
 TEST(ShareCores, FewerCoresThanRanksAreNotShared) {
+  EXPECT_FALSE(share_cores({{0, 0, 2}}, std::vector<Bits>(2), 1));
   EXPECT_FALSE(share_cores({{0, 0, 1}}, std::vector<Bits>(2)));
 }
 

@@ -47,6 +47,13 @@ NodeMap some_map(Random& random) {
   map.spread = number();
   map.rail_mismatch = number();
   map.is_proven = random.one_in(2);
+  for (std::size_t n = random.below(3); n > 0; --n) {
+    RuleScore score{text(), {}, {}};
+    if (random.one_in(2)) score.cards = CardScore{number(), 1 + number(), number(), {}, number()};
+    if (score.cards) score.cards->gpus_at[random.below(kLevels)] = number();
+    if (random.one_in(2)) score.off = number();
+    map.scores.push_back(std::move(score));
+  }
   return map;
 }
 
@@ -69,6 +76,8 @@ TEST(NodeMap, CutOrChangedIsReadAsAMapOrRefused) {
     for (const MappedRank& rank : map->ranks)
       for (const std::uint32_t gpu : rank.gpus) ASSERT_LT(gpu, map->gpus.size()) << random;
     ASSERT_GT(map->bandwidth_unit, 0) << random;
+    for (const RuleScore& score : map->scores)
+      ASSERT_GT(score.cards.value_or(CardScore()).bandwidth_unit, 0) << random;
   }
 }
 
@@ -77,25 +86,6 @@ TEST(NodeMap, SaysWhatIsWrong) {
   EXPECT_THAT(parse_map("pinstep-map 2\nend\n"), FailsWith(ErrorKind::unsupported, "the map is of version 2"));
   EXPECT_THAT(parse_map("pinstep-map 1\noff x\nend\n"),
               FailsWith(ErrorKind::corrupt, "line 2 of the map cannot be read"));
-}
-
-TEST(NodeMap, IsShownAsATable) {
-  NodeMap map;
-  map.gpus = {{{0, 3, 0, 0}, Vendor::nvidia, 0, 0, "", {3}, "mlx5_0", Level::pix},
-              {{0, 0x44, 0, 0}, Vendor::nvidia, 1, 1, "", {1}, "", Level::sys}};
-  map.dropped = {{"eno1", "link down"}};
-  map.notes = {"a note"};
-  map.ranks = {{{0, 1}, {0, 1, 8, 9}, 2, 3}, {{}, {}, 0, {}}};
-  map.bandwidth = 14;
-  map.bandwidth_unit = 5;
-  EXPECT_EQ(show_map(map),
-            "rank  gpu           nic     level  memory  cores  cpus\n"
-            "0     0000:03:00.0  mlx5_0  PIX    3       2      0-1,8-9\n"
-            "      0000:44:00.0  -       -\n"
-            "1     -             -       -      -       -      not bound\n"
-            "not used: eno1 (link down)\n"
-            "note: a note\n"
-            "bandwidth 2.80  levels 0  off 0  cores 0  spread 0  rails 0\n");
 }
 
 }  // namespace
