@@ -85,3 +85,11 @@ def test_torchrun_is_told_who_takes_part(cluster, alice):
     script.write_text(script.read_text().replace(" torchrun ", " pinstep-launch -- torchrun "))
     said = output(cluster, alice, script.name)
     assert re.search("^4 ranks on cpu: PyTorch", said, re.MULTILINE), said
+
+
+def test_without_the_worker_the_job_says_so_and_trains_with_pytorch(cluster, alice):
+    """As with the programs of the binary archive."""
+    cluster.path(f"{HOME}/.local/bin/pinstep-worker").unlink()
+    said = output(cluster, alice, "train.sbatch")
+    assert said.startswith("no pinstep-worker here: only PyTorch trains\n")
+    assert len(re.findall(r"accuracy (\S+)", said)) == 1, said
