@@ -130,6 +130,7 @@ ENV_DIRS = \
 	envtools/fetch \
 	envtools/hash \
 	envtools/json \
+	envtools/lint \
 	envtools/lock \
 	envtools/package \
 	envtools/plan \

@@ -27,7 +27,7 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock lint build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
 	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
@@ -38,6 +38,11 @@ _pinstep() {
 	*:lock)
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--platform --profile --virtual-package --output --check --update --offline --json --help'
+		fi ;;
+	*:--ignore:lint) _pinstep_offer "$(pinstep lint --rules 2>/dev/null | cut -d' ' -f1)" ;;
+	*:lint)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--profile --virtual-package --ignore --rules --json --help'
 		fi ;;
 	*:--store:*) COMPREPLY=($(compgen -d -- "$word")) ;;
 	*:build)

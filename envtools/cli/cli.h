@@ -36,6 +36,7 @@ extern const Verb kBuild;
 extern const Verb kDiff;
 extern const Verb kDoctor;
 extern const Verb kExport;
+extern const Verb kLint;
 extern const Verb kList;
 extern const Verb kLock;
 extern const Verb kResolve;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "envtools/base/fd.h"
+#include "envtools/cli/env.h"
 #include "envtools/solver/setup.h"
 
 namespace pinstep::cli {
@@ -70,6 +71,28 @@ Result<void> add_solver(LockOptions& options, const Settings& settings, Progress
   }
   options.programs = std::move(*programs);
   return {};
+}
+
+Result<void> add_profile(LockOptions& options, const World& world, const Parsed& parsed) {
+  for (const std::string& text : parsed.all("virtual-package")) {
+    const auto package = parse_virtual_package(text);
+    if (!package) return tl::unexpected(package.error());
+    options.virtual_packages.push_back(*package);
+  }
+  const auto file = parsed.last("profile");
+  if (!file) return {};
+  auto profile = load_profile(absolute(*file, world.directory));
+  if (!profile) return tl::unexpected(profile.error());
+  options.profile = std::move(*profile);
+  return {};
+}
+
+Result<std::string> spec_operand(const World& world, const Parsed& parsed) {
+  if (parsed.operands.size() > 1) return fail(ErrorKind::usage, "one spec at a time", "see --help");
+  if (!parsed.operands.empty()) return absolute(parsed.operands[0], world.directory);
+  const auto found = find_env_upward(world.directory);
+  if (!found) return tl::unexpected(found.error());
+  return found->path;
 }
 
 }  // namespace pinstep::cli

@@ -13,9 +13,9 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 14> kVerbs{&kSetup, &kLock,     &kBuild,  &kRun,    &kList,
-                                             &kShow,  &kDiff,     &kExport, &kSbatch, &kSalloc,
-                                             &kSrun,  &kActivate, &kDoctor, &kResolve};
+constexpr std::array<const Verb*, 15> kVerbs{&kSetup,  &kLock, &kLint,     &kBuild,  &kRun,
+                                             &kList,   &kShow, &kDiff,     &kExport, &kSbatch,
+                                             &kSalloc, &kSrun, &kActivate, &kDoctor, &kResolve};
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb* verb : kVerbs)

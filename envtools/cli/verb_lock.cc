@@ -40,31 +40,13 @@ Platforms and profile stay those of the lock there is, unless given.
 Exit status: 0 the lock fits now, 1 it does not or cannot be made, 2 wrong usage.
 )";
 
-Result<std::string> spec_path(const World& world, const Parsed& parsed) {
-  if (parsed.operands.size() > 1) return fail(ErrorKind::usage, "lock takes one spec", "pinstep lock --help");
-  if (!parsed.operands.empty()) return absolute(parsed.operands[0], world.directory);
-  const auto found = find_env_upward(world.directory);
-  if (!found) return tl::unexpected(found.error());
-  return found->path;
-}
-
 Result<void> add_asked(LockOptions& options, const World& world, const Parsed& parsed) {
   options.platforms = parsed.all("platform");
   for (const std::string& platform : options.platforms)
     if (const auto known = check_platform(platform); !known)
       return fail(ErrorKind::usage, "--platform: " + known.error().cause, known.error().hint);
   options.offline = parsed.has("offline");
-  for (const std::string& text : parsed.all("virtual-package")) {
-    const auto package = parse_virtual_package(text);
-    if (!package) return tl::unexpected(package.error());
-    options.virtual_packages.push_back(*package);
-  }
-  if (const auto file = parsed.last("profile")) {
-    auto profile = load_profile(absolute(*file, world.directory));
-    if (!profile) return tl::unexpected(profile.error());
-    options.profile = std::move(*profile);
-  }
-  return {};
+  return add_profile(options, world, parsed);
 }
 
 // What is told at the end.
@@ -130,7 +112,7 @@ class Locking {
 
   Result<int> run() {
     if (::geteuid() == 0) return tl::unexpected(refused_to_root());
-    const auto path = spec_path(world_, parsed_);
+    const auto path = spec_operand(world_, parsed_);
     if (!path) return tl::unexpected(path.error());
     const auto spec = load_spec(*path);
     if (!spec) return tl::unexpected(spec.error());

@@ -160,6 +160,8 @@ const std::vector<Rule>& rules() {
       {{"profile", SetBy::anyone, "an absolute path, which may begin with ~ or a variable", "",
         "file of the virtual packages that the nodes offer"},
        [](Settings& s, std::string_view v) { return assign_expandable_path(s.profile, v); }},
+      {{"lint_ignore", SetBy::anyone, "names separated by commas", "", "rules that pinstep lint leaves out"},
+       [](Settings& s, std::string_view v) { return s.lint_ignore = v, true; }},
       {{"compile", SetBy::anyone, "yes or no", "yes", "whether Python sources are compiled in a build"},
        [](Settings& s, std::string_view v) { return assign_flag(s.compile, v, "no", "yes"); }},
       {{"jobs", SetBy::anyone, "0 to 1024", "0", "threads and processes of a build; 0: one for each processor"},

@@ -51,19 +51,27 @@ std::optional<SpecProblem> check_exact(std::string_view name, std::string_view r
 
 }  // namespace
 
+MatchParts split_match_spec(std::string_view text) {
+  MatchParts parts;
+  if (const std::size_t at = text.find("::"); at != std::string_view::npos) {
+    parts.channel = trim(text.substr(0, at));
+    text.remove_prefix(at + 2);
+  }
+  text = trim(text);
+  const auto end =
+      static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_name_character) - text.begin());
+  parts.name = text.substr(0, end);
+  parts.rest = trim(text.substr(end));
+  return parts;
+}
+
 std::optional<SpecProblem> check_match_spec(std::string_view text) {
   const std::string quoted = "'" + printable(text) + "'";
   if (is_file_or_url(text) && !text.starts_with("git+") && text.find(" @ ") == std::string_view::npos)
     return {};
   if (auto problem = check_for_pip(text, quoted)) return problem;
 
-  std::string_view body = text;  // without the channel
-  if (const std::size_t at = text.find("::"); at != std::string_view::npos) body.remove_prefix(at + 2);
-  body = trim(body);
-  const auto end =
-      static_cast<std::size_t>(std::find_if_not(body.begin(), body.end(), is_name_character) - body.begin());
-  const std::string_view name = body.substr(0, end);
-  const std::string_view rest = trim(body.substr(end));
+  const auto [channel, name, rest] = split_match_spec(text);
   if (name.empty()) return SpecProblem{quoted + " names no package", ""};
 
   if (rest.starts_with('[')) {

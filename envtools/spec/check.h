@@ -12,6 +12,13 @@ struct SpecProblem {
   bool fatal = true;  // false: legal, but hardly what was meant
 };
 
+// "channel/subdir::name rest" taken apart, each trimmed; a part that is not there is empty. For a file or a URL
+// all but `name` is meaningless.
+struct MatchParts {
+  std::string_view channel, name, rest;
+};
+MatchParts split_match_spec(std::string_view text);
+
 // A line of `dependencies:`; nothing where it looks like a match spec.
 std::optional<SpecProblem> check_match_spec(std::string_view text);
 

@@ -115,3 +115,28 @@ def test_the_users_file_may_be_a_link_and_its_mistakes_are_located(tmp_path, pre
     assert "policy=user_site:keep;" in pinstep("resolve", prefix("other"), XDG_CONFIG_HOME=str(tmp_path)).stdout
     assert "policy=;" in pinstep("resolve", prefix("third"), XDG_CONFIG_HOME=str(tmp_path),
                                  PINSTEP_USER_SITE="off").stdout
+
+
+def test_lint_tells_the_line_and_what_to_write_instead(tmp_path):
+    spec = tmp_path / "environment.yml"
+    home = str(tmp_path)
+    spec.write_text("name: base\ndependencies:\n  - python\n")
+    told = pinstep("lint", cwd=tmp_path, HOME=home)
+    assert told.returncode == 1 and told.stdout.splitlines() == [
+        f"{spec}: 'base' is the environment that conda itself lives in [base-name]", "  hint: give it a name of its own",
+        f"{spec}:3: python has no version: the next lock may have another [python-version]",
+        "  hint: write a version, such as 'python=3.12'"]
+    found = json.loads(pinstep("lint", "--json", "--ignore=base-name", spec, HOME=home).stdout)["findings"]
+    assert [(one["rule"], one["line"]) for one in found] == [("python-version", 3)]
+    quiet = pinstep("lint", "--ignore=base-name", spec, HOME=home, PINSTEP_LINT_IGNORE="variant, python-version")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    slip = pinstep("lint", "--ignore=basename", spec, HOME=home)
+    assert slip.returncode == 2 and "did you mean 'base-name'?" in slip.stderr
+
+
+def test_lint_judges_by_the_profile_that_is_asked_for(tmp_path):
+    spec = tmp_path / "environment.yml"
+    spec.write_text("dependencies: [python=3.12, pytorch]\n")
+    rules = [pinstep("lint", *more, spec, HOME=str(tmp_path)).stdout.count("[variant]")
+             for more in ([], ["--virtual-package=__cuda=12.4"])]
+    assert rules == [1, 0]
