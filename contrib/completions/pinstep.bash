@@ -95,11 +95,14 @@ _pinstep_launch() {
 	--env-spec) _pinstep_prefix; return ;;
 	--bind) _pinstep_offer 'auto none'; return ;;
 	--visible) _pinstep_offer 'all own'; return ;;
+	--memory) _pinstep_offer 'preferred bind none'; return ;;
+	--shape) _pinstep_offer 'auto rank torchrun spawn none'; return ;;
 	esac
 	if ((i < COMP_CWORD)); then
 		((i + 1 == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$word"))
 	elif [[ $word == -* ]]; then
-		_pinstep_offer '--env-spec --bind --visible --gpus-per-rank --topology --ignore-link --system-cores --print-map --score --verbose --dry-run --ranks --gpus --cpus --json --help --version --'
+		_pinstep_offer '--env-spec --shape --child --bind --memory --visible --gpus-per-rank --topology --ignore-link --system-cores
+			--strict --print-map --score --verbose --dry-run --ranks --gpus --cpus --json --help --version --'
 	fi
 }
 

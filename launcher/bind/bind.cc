@@ -14,6 +14,8 @@ namespace {
 // Room for more processors than any machine has: the kernel refuses a mask that is too short.
 constexpr int kProcessors = 8192;
 
+constexpr std::array<std::string_view, 3> kPolicies{"preferred", "bind", "none"};
+
 struct Free {
   void operator()(cpu_set_t* set) const { CPU_FREE(set); }
 };
@@ -42,14 +44,24 @@ Result<void> bind_to(const Bits& processors) {
   return {};
 }
 
-Result<void> prefer_memory_of(std::uint32_t node) {
-  constexpr int preferred = 1;  // MPOL_PREFERRED of linux/mempolicy.h
+std::string_view to_string(MemoryPolicy policy) { return kPolicies[static_cast<std::size_t>(policy)]; }
+
+std::optional<MemoryPolicy> parse_memory_policy(std::string_view name) {
+  for (std::size_t i = 0; i < kPolicies.size(); ++i)
+    if (kPolicies[i] == name) return static_cast<MemoryPolicy>(i);
+  return std::nullopt;
+}
+
+Result<void> take_memory_of(std::uint32_t node, MemoryPolicy policy) {
+  if (policy == MemoryPolicy::none) return {};
+  // MPOL_PREFERRED and MPOL_BIND of linux/mempolicy.h
+  const int mode = policy == MemoryPolicy::bind ? 2 : 1;
   constexpr std::size_t bits = sizeof(unsigned long) * CHAR_BIT;
   std::array<unsigned long, 1024 / bits> mask{};
-  if (node >= 1024) return fail_errno(EINVAL, "prefer memory node", std::to_string(node));
+  if (node >= 1024) return fail_errno(EINVAL, "take memory of node", std::to_string(node));
   mask[node / bits] = 1UL << (node % bits);
-  if (::syscall(SYS_set_mempolicy, preferred, mask.data(), mask.size() * bits + 1) != 0)
-    return fail_errno(errno, "prefer memory node", std::to_string(node));
+  if (::syscall(SYS_set_mempolicy, mode, mask.data(), mask.size() * bits + 1) != 0)
+    return fail_errno(errno, "take memory of node", std::to_string(node));
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "envtools/base/variables.h"
 #include "envtools/config/files.h"
 #include "envtools/pin/resolve.h"
+#include "launcher/launch/find_map.h"
 #include "launcher/launch/options.h"
 #include "launcher/launch/place.h"
 #include "launcher/mapfile/show_map.h"
@@ -85,6 +86,7 @@ Result<void> hold_for_program(const PreparedTask& task, const StepFacts& facts) 
 int run_placed(const LaunchOptions& options, Environment environment, const StepFacts& facts) {
   SystemClock clock;
   const Placement placement = place_rank(options, environment, facts, clock);
+  if (options.is_strict && !placement.problems.empty()) return end(placement.problems.front(), facts);
   for (const std::string& message : placement.messages) write_message(STDERR_FILENO, message);
   for (const auto& [name, value] : placement.variables) environment.set(name, value);
   return run_program(options, environment, facts);
@@ -100,12 +102,20 @@ int print_map(const LaunchOptions& options) {
   return 0;
 }
 
+// A rank that a task has started: environment and rendezvous are the task's and what it was told.
+int launch_child(const LaunchOptions& options) {
+  const Environment environment = process_environment();
+  const auto facts = read_child_facts(environment);
+  if (!facts) return end(facts.error(), partial_step_facts(environment));
+  return run_placed(options, environment, *facts);
+}
+
 int launch(const LaunchOptions& options) {
   const Environment environment = process_environment();
   const auto facts = read_step_facts(environment);
   if (!facts) return end(facts.error(), partial_step_facts(environment));
   const bool is_prepared = environment.get(variable::kStepId) == facts->place.id.text();
-  if (is_prepared && !options.env_spec) return run_placed(options, environment, *facts);
+  if (is_prepared && !options.env_spec && !options.shape) return run_placed(options, environment, *facts);
 
   const auto site = load_user_settings(environment, {});
   if (!site) return end(site.error(), *facts);
@@ -124,6 +134,7 @@ int launch(const LaunchOptions& options) {
   request.address_pattern = settings.address;
   request.enoent_wait = settings.enoent_wait;
   if (*pin) request.pin = **pin;
+  if (options.shape) request.pin.shape = *options.shape;
   if (options.env_spec == "none") request.environment = leave(forget_rendezvous(environment));
 
   SystemClock clock;
@@ -152,5 +163,5 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (options->action == pinstep::LaunchOptions::Action::dry_run) return pinstep::print_map(*options);
-  return pinstep::launch(*options);
+  return options->is_child ? pinstep::launch_child(*options) : pinstep::launch(*options);
 }

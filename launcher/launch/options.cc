@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "envtools/base/text.h"
+#include "launcher/rendezvous/launch_words.h"
 
 namespace pinstep {
 
@@ -18,15 +19,21 @@ other (MASTER_ADDR, RANK, WORLD_SIZE, ...). To be started by srun.
 
   --env-spec=PREFIX   the environment: a directory with conda-meta/pinstep/activation
   --env-spec=none     no environment, also where the job has one
+  --shape=SHAPE       how ranks are started: auto, rank, torchrun, spawn, none (auto)
+  --child             this is not a task but a rank that one has started: by torchrun,
+                      mpirun and others that tell it its local rank
   --bind=auto|none    whether to bind the rank to its cores and memory (auto)
+  --memory=preferred|bind|none
+                      memory of the cores' node: first, only, or as it comes (preferred)
   --visible=all|own   GPUs a rank sees: the node's, its own at LOCAL_RANK, or its own (all)
   --gpus-per-rank=N   GPUs of each rank
-  --topology=FILE     what the node has, as hwloc XML, instead of looking
+  --topology=FILE     what the node has, as hwloc's or NCCL's XML, instead of looking
   --ignore-link       use network cards without a link too
-  --system-cores=N    leave N cores to the system
+  --system-cores=N    leave N cores of each node to the system (0)
+  --strict            fail where a rank cannot have a place instead of running it unbound
   --print-map         say on standard error which rank has what
   --score             print the map, and what other rules would come to
-  -v, --verbose       each rank says on standard error what it has
+  -v, --verbose       each rank says on standard error what it has and which variables it got
   --dry-run           print the map of a node and run nothing
   --ranks=N           with --dry-run: ranks on the node
   --gpus=LIST         with --dry-run: GPUs in bus order (0-3, none) instead of all
@@ -48,35 +55,41 @@ struct Option {
   bool (*take)(LaunchOptions&, const std::string& value);  // false: the value is wrong
 };
 
-bool take_number(std::string_view text, std::uint32_t& number) {
+bool take_number(std::string_view text, std::uint32_t least, std::uint32_t& number) {
   const auto parsed = parse_number<std::uint32_t>(text);
   number = parsed.value_or(0);
-  return number >= 1 && number <= 4096;
+  return parsed && number >= least && number <= 4096;
 }
 
-constexpr std::array<Option, 19> kOptions{{
+template <class Value>
+bool take_known(std::optional<Value> parsed, Value& value) {
+  if (parsed) value = *parsed;
+  return parsed.has_value();
+}
+
+constexpr std::array kOptions = std::to_array<Option>({
     {"--env-spec", true, [](auto& o, const auto& v) { return o.env_spec = v, true; }},
+    {"--shape", true, [](auto& o, const auto& v) { return take_known(parse_shape(v), o.shape.emplace()); }},
+    {"--child", false, [](auto& o, const auto&) { return o.is_child = true; }},
     {"--bind", true, [](auto& o, const auto& v) { return o.binds = v == "auto", v == "auto" || v == "none"; }},
+    {"--memory", true, [](auto& o, const auto& v) { return take_known(parse_memory_policy(v), o.memory); }},
     {"--visible", true,
      [](auto& o, const auto& v) {
        o.visible = v == "own" ? Visible::own : Visible::all;
        return v == "all" || v == "own";
      }},
-    {"--gpus-per-rank", true, [](auto& o, const auto& v) { return take_number(v, o.gpus_per_rank.emplace()); }},
+    {"--gpus-per-rank", true,
+     [](auto& o, const auto& v) { return take_number(v, 1, o.gpus_per_rank.emplace()); }},
     {"--topology", true, [](auto& o, const auto& v) { return o.topology = v, !v.empty(); }},
     {"--ignore-link", false, [](auto& o, const auto&) { return o.ignores_link = true; }},
-    {"--system-cores", true,
-     [](auto& o, const auto& v) {
-       const auto number = parse_number<std::uint32_t>(v);
-       o.system_cores = number.value_or(0);
-       return number.has_value();
-     }},
+    {"--system-cores", true, [](auto& o, const auto& v) { return take_number(v, 0, o.system_cores); }},
     {"--score", false, [](auto& o, const auto&) { return o.scores = o.prints_map = true; }},
+    {"--strict", false, [](auto& o, const auto&) { return o.is_strict = true; }},
+    {"--print-map", false, [](auto& o, const auto&) { return o.prints_map = true; }},
     {"--verbose", false, [](auto& o, const auto&) { return o.is_verbose = true; }},
     {"-v", false, [](auto& o, const auto&) { return o.is_verbose = true; }},
-    {"--print-map", false, [](auto& o, const auto&) { return o.prints_map = true; }},
     {"--dry-run", false, [](auto& o, const auto&) { return o.action = Action::dry_run, true; }},
-    {"--ranks", true, [](auto& o, const auto& v) { return take_number(v, o.ranks); }},
+    {"--ranks", true, [](auto& o, const auto& v) { return take_number(v, 1, o.ranks); }},
     {"--gpus", true,
      [](auto& o, const auto& v) { return o.gpus = v, v == "none" || (!v.empty() && Bits::parse(v)); }},
     {"--cpus", true,
@@ -85,7 +98,20 @@ constexpr std::array<Option, 19> kOptions{{
     {"--help", false, [](auto& o, const auto&) { return o.action = Action::help, true; }},
     {"-h", false, [](auto& o, const auto&) { return o.action = Action::help, true; }},
     {"--version", false, [](auto& o, const auto&) { return o.action = Action::version, true; }},
-}};
+});
+
+constexpr bool rendezvous_knows_them() {
+  std::size_t with_value = 0;
+  for (const Option& option : kOptions) {
+    if (!option.has_value) continue;
+    ++with_value;
+    if (std::find(kLaunchOptionsWithValue.begin(), kLaunchOptionsWithValue.end(), option.name) ==
+        kLaunchOptionsWithValue.end())
+      return false;
+  }
+  return with_value == kLaunchOptionsWithValue.size();
+}
+static_assert(rendezvous_knows_them(), "launcher/rendezvous/launch_words.h lists the options with a value");
 
 tl::unexpected<Error> unknown(std::string_view word) {
   std::vector<std::string_view> names;
@@ -102,6 +128,8 @@ Result<void> check(const LaunchOptions& options) {
   if (is_dry && !options.program.empty()) return fail(ErrorKind::usage, "--dry-run runs no program");
   if (!is_dry && (options.ranks != 0 || options.gpus || options.cpus))
     return fail(ErrorKind::usage, "--ranks, --gpus and --cpus are for --dry-run");
+  if (options.is_child && (options.env_spec || options.shape))
+    return fail(ErrorKind::usage, "--child takes environment and shape from the task that started it");
   if (options.action == Action::launch && options.program.empty())
     return fail(ErrorKind::usage, "there is no program to run", "pinstep-launch --help");
   return {};

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "envtools/base/error.h"
+#include "envtools/pin/pin.h"
+#include "launcher/bind/bind.h"
 #include "launcher/exports/exports.h"
 
 namespace pinstep {
@@ -15,12 +17,16 @@ struct LaunchOptions {
 
   Action action = Action::launch;
   std::optional<std::string> env_spec;  // a prefix, or "none"
+  std::optional<Shape> shape;           // nothing: the pin's
+  bool is_child = false;                // one of the ranks that a task has started, not a task
   bool binds = true;
+  MemoryPolicy memory = MemoryPolicy::preferred;
   Visible visible = Visible::all;
   std::optional<std::uint32_t> gpus_per_rank;
-  std::string topology;  // an hwloc XML file; empty: this node
+  std::string topology;  // a file that describes the node, or a line; empty: this node
   bool ignores_link = false;
   std::uint32_t system_cores = 0;
+  bool is_strict = false;  // a place that cannot be had is an error
   bool prints_map = false;
   bool scores = false;
   bool is_verbose = false;

@@ -6,6 +6,7 @@
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "launcher/rendezvous/addresses.h"
+#include "launcher/rendezvous/launch_words.h"
 
 namespace pinstep {
 namespace {
@@ -33,7 +34,9 @@ std::vector<std::string> program_of(const std::vector<std::string>& argv) {
       ++word;
       break;
     }
-    if (*word == "--env-spec" && word + 1 != argv.end()) ++word;
+    const bool takes_next = std::find(kLaunchOptionsWithValue.begin(), kLaunchOptionsWithValue.end(), *word) !=
+                            kLaunchOptionsWithValue.end();
+    if (takes_next && word + 1 != argv.end()) ++word;
   }
   return {word, argv.end()};
 }

@@ -1,6 +1,7 @@
 #include "launcher/step/step.h"
 
 #include <algorithm>
+#include <array>
 
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
@@ -144,6 +145,19 @@ std::uint32_t node_rank_of(const Environment& environment, const StepPlace& plac
   return index < master ? index + 1 : index;
 }
 
+// What those who start ranks tell them. Open MPI and MPICH come first: they may themselves have been started
+// where the other names are set, one per node.
+struct ChildNames {
+  std::string_view local_rank, local_size, rank, size;
+};
+constexpr std::array<ChildNames, 4> kChildNames{{
+    {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE"},
+    {"MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_RANK", "PMI_SIZE"},
+    {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "RANK", "WORLD_SIZE"},
+    {"LOCAL_RANK", "LOCAL_SIZE", "RANK", "WORLD_SIZE"},
+}};
+
 Number tasks_on_each_node(const Environment& environment) {
   const auto counts = expand_tasks_per_node(environment.get("SLURM_STEP_TASKS_PER_NODE").value_or(""));
   if (!counts || counts->empty()) return std::nullopt;
@@ -240,6 +254,32 @@ Result<StepFacts> read_step_facts(const Environment& environment, Number step) {
                     std::to_string(facts.local_size),
                 "does a script change SLURM_* variables?");
   return facts;
+}
+
+Result<StepFacts> read_child_facts(const Environment& environment) {
+  auto facts = read_step_facts(environment);
+  if (!facts) return facts;
+  if (facts->local_size != 1)
+    return fail(ErrorKind::conflict,
+                std::to_string(facts->local_size) + " tasks of step " + facts->place.id.text() +
+                    " on one node start ranks, which would get the same places",
+                "start one task on each node: --ntasks-per-node=1");
+  for (const ChildNames& names : kChildNames) {
+    const Number local_rank = number_of(environment, names.local_rank);
+    const Number local_size = number_of(environment, names.local_size);
+    if (!local_rank || !local_size || *local_rank >= *local_size) continue;
+    facts->local_rank = *local_rank;
+    facts->local_size = *local_size;
+    const Number rank = number_of(environment, names.rank);
+    const Number size = number_of(environment, names.size);
+    if (rank && size && *rank < *size) {
+      facts->rank = *rank;
+      facts->size = *size;
+    }
+    return facts;
+  }
+  return fail(ErrorKind::invalid, "nothing tells this process its local rank",
+              "--child is for what torchrun, mpirun and the like start: LOCAL_RANK and LOCAL_WORLD_SIZE");
 }
 
 StepFacts partial_step_facts(const Environment& environment) {

@@ -69,6 +69,11 @@ struct StepFacts {
 // For a batch or interactive step the answer is one task on one node. `step` and errors as above.
 Result<StepFacts> read_step_facts(const Environment& environment, std::optional<std::uint32_t> step = {});
 
+// The same for a process that a task has started as one of this node's ranks, and told its place: torchrun,
+// mpirun and mpiexec, DeepSpeed. rank and size stay the task's where it was not told them. Errors: those above,
+// invalid (it was told nothing), conflict (several tasks of this node started ranks).
+Result<StepFacts> read_child_facts(const Environment& environment);
+
 // What is known of the task where read_step_facts() has failed: enough to let one task of the step speak.
 StepFacts partial_step_facts(const Environment& environment);
 

@@ -10,9 +10,10 @@ import manual
 # What the pages say of programs that are not ours.
 FOREIGN_OPTIONS = {
     "conda": {"explicit", "sha"},
-    "srun": {"bcast", "chdir", "cpu-bind", "export", "gpu-bind", "gpus-per-task", "jobid", "kill-on-bad-exit", "mpi",
-             "no-shell", "nodes", "ntasks", "ntasks-per-node", "uid"},
-    "torchrun": {"standalone"},
+    "srun": {"bcast", "chdir", "cpu-bind", "cpus-per-task", "export", "gpu-bind", "gpus-per-node", "gpus-per-task",
+             "gres-flags", "jobid", "kill-on-bad-exit", "mpi", "no-shell", "nodes", "ntasks", "ntasks-per-node",
+             "uid"},
+    "torchrun": {"no-python", "standalone"},
     "configure": {"prefix", "with-slurm", "without-plugin"},
 }
 

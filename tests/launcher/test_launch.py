@@ -6,7 +6,8 @@ import pytest
 @pytest.mark.parametrize("arguments", [
     [], ["--dry-run"], ["--dry-run", "--ranks=0"], ["--dry-run", "--ranks=2", "--", "true"], ["--ranks=2", "true"],
     ["--bind=some", "true"], ["--visible=none", "true"], ["--gpus-per-rank=x", "true"], ["--cpus=1-", "true"],
-    ["--json=1", "true"], ["--bnid=none", "true"],
+    ["--json=1", "true"], ["--bnid=none", "true"], ["--memory=local", "true"], ["--shape=round", "true"],
+    ["--child", "--shape=rank", "true"], ["--child", "--env-spec=none", "true"], ["--strict=1", "true"],
 ])
 def test_wrong_usage(launcher, arguments):
     done = launcher.run(*arguments)

@@ -366,6 +366,66 @@ TEST(ReadStepFacts, RefuseNumbersThatContradictEachOther) {
                         "Slurm's variables contradict each other: rank 0 of 4, local rank 2 of 2", hint));
 }
 
+// ---- ranks that a task has started ------------------------------------------------------------------
+
+TEST(ReadChildFacts, TakeTheirPlaceFromWhoStartedThem) {
+  const struct {
+    const char* what;
+    std::initializer_list<Change> told;
+    std::uint32_t local_rank, local_size, rank, size;
+  } cases[] = {
+      {"torchrun",
+       {{"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "4"}, {"RANK", "6"}, {"WORLD_SIZE", "8"}},
+       2,
+       4,
+       6,
+       8},
+      {"DeepSpeed", {{"LOCAL_RANK", "1"}, {"LOCAL_SIZE", "2"}}, 1, 2, 0, 2},
+      {"mpirun, in a task that has ranks of its own",
+       {{"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"},
+        {"OMPI_COMM_WORLD_RANK", "4"},
+        {"OMPI_COMM_WORLD_SIZE", "6"},
+        {"LOCAL_RANK", "0"},
+        {"LOCAL_WORLD_SIZE", "1"}},
+       1,
+       3,
+       4,
+       6},
+      {"hydra",
+       {{"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "2"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}},
+       0,
+       2,
+       1,
+       2},
+  };
+  for (const auto& [what, told, local_rank, local_size, rank, size] : cases) {
+    const auto facts = read_child_facts(changed(
+        task({{"SLURM_GTIDS", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}}),
+        told));
+    ASSERT_THAT(facts, Succeeds()) << what;
+    EXPECT_EQ(facts->local_rank, local_rank) << what;
+    EXPECT_EQ(facts->local_size, local_size) << what;
+    EXPECT_EQ(facts->rank, rank) << what;
+    EXPECT_EQ(facts->size, size) << what;
+  }
+}
+
+TEST(ReadChildFacts, NeedAPlaceAmongTheRanksOfOneTask) {
+  EXPECT_THAT(read_child_facts(task({{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}})),
+              FailsWith(ErrorKind::conflict,
+                        "2 tasks of step 12.3 on one node start ranks, which would get the same places",
+                        "start one task on each node: --ntasks-per-node=1"));
+  for (const auto& told : {std::initializer_list<Change>{},
+                           {{"LOCAL_RANK", "1"}},
+                           {{"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}},
+                           {{"LOCAL_RANK", "x"}, {"LOCAL_WORLD_SIZE", "2"}}}) {
+    const auto facts = read_child_facts(changed(task({{"SLURM_GTIDS", "0"}}), told));
+    ASSERT_FALSE(facts);
+    EXPECT_EQ(facts.error().cause, "nothing tells this process its local rank");
+  }
+}
+
 TEST(ExpandTasksPerNode, GivesACountForEachNode) {
   EXPECT_THAT(expand_tasks_per_node("2(x3),1"), Holds(ElementsAre(2, 2, 2, 1)));
   EXPECT_THAT(expand_tasks_per_node("4"), Holds(ElementsAre(4)));

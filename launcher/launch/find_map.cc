@@ -1,0 +1,149 @@
+#include "launcher/launch/find_map.h"
+
+#include <unistd.h>
+
+#include "envtools/base/text.h"
+#include "launcher/allowed/devices.h"
+#include "launcher/bind/bind.h"
+#include "launcher/launch/map_program.h"
+#include "launcher/mapfile/step_directory.h"
+#include "pinstep_config.h"
+
+namespace pinstep {
+namespace {
+
+constexpr Clock::Milliseconds kReportPatience{3000};
+constexpr Clock::Milliseconds kMapPatience{5000};
+
+std::vector<std::string> common_arguments(const LaunchOptions& options, std::uint32_t ranks) {
+  std::vector<std::string> arguments{"--ranks=" + std::to_string(ranks)};
+  if (options.gpus_per_rank) arguments.push_back("--gpus-per-rank=" + std::to_string(*options.gpus_per_rank));
+  if (!options.topology.empty()) arguments.push_back("--topology=" + options.topology);
+  if (options.ignores_link) arguments.emplace_back("--ignore-link");
+  if (options.system_cores > 0) arguments.push_back("--system-cores=" + std::to_string(options.system_cores));
+  if (options.scores) arguments.emplace_back("--score");
+  return arguments;
+}
+
+std::string bits_or_none(const Bits& bits) { return bits.empty() ? "none" : bits.text(); }
+
+// A line of the map that pinstep-map could not know.
+std::string with_note(std::string map, const std::string& note) {
+  if (note.empty()) return map;
+  return map.insert(map.rfind("end\n"), "note " + percent_encode(note, "") + "\n");
+}
+
+// One rank's view of its step.
+class Step {
+ public:
+  Step(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
+       const Bits& affinity, Clock& clock)
+      : options_(options), environment_(environment), facts_(facts), clock_(clock) {
+    cpus_ = step_cpus(environment, affinity, options.is_child ? 1 : facts.local_size);
+    // A job without GPUs on a node that has some is given none, whatever it could open.
+    if (environment.has("SLURM_STEP_GPUS") || environment.has("SLURM_GPUS_ON_NODE"))
+      report_ = gpu_report(environment, openable_gpus("/dev"));
+  }
+
+  Result<NodeMap> find_map() const {
+    const auto top = user_directory({"/dev/shm", "/tmp"}, ::getuid());
+    if (!top) return tl::unexpected(top.error());
+    const auto directory = StepDirectory::enter(*top, name(), inputs());
+    if (!directory) return tl::unexpected(directory.error());
+    if (needs_reports())
+      if (const auto said = directory->report(facts_.local_rank, report_.text()); !said)
+        return tl::unexpected(said.error());
+    if (!directory->is_first())
+      if (const auto text = directory->wait(clock_, kMapPatience)) return understand_map(*text);
+    const auto made = make_map(*directory);
+    const std::string text = made ? *made : failure_text(made.error());
+    // What the first rank could not do the others need not try.
+    if (directory->is_first())
+      if (const auto done = directory->publish(text); !done) return tl::unexpected(done.error());
+    return understand_map(text);
+  }
+
+ private:
+  // Unique on this node. A job that is requeued has the same steps again, and a task's ranks have a map of
+  // their own beside the task's.
+  std::string name() const {
+    const auto value = [&](std::string_view variable, std::string_view fallback) {
+      return percent_encode(environment_.get(variable).value_or(fallback), "/.");
+    };
+    const std::string restarts = value("SLURM_RESTART_COUNT", "0");
+    return value("SLURM_CLUSTER_NAME", "cluster") + "." + facts_.place.id.text() + "." +
+           value("SLURM_HET_GROUP_OFFSET", "0") + (restarts == "0" ? "" : "." + restarts) +
+           (options_.is_child ? ".ranks" : "");
+  }
+
+  std::string inputs() const {
+    std::string text =
+        std::string(PINSTEP_VERSION) + " " + std::string(environment_.get("SLURM_RESTART_COUNT").value_or("0"));
+    for (const std::string& argument : common_arguments(options_, facts_.local_size)) text += " " + argument;
+    return text;
+  }
+
+  // Where Slurm tells a task what it has, it may tell each one something else. A task's ranks have all of it.
+  bool needs_reports() const { return !options_.is_child && facts_.local_size > 1 && report_.given; }
+
+  Result<std::vector<GpuReport>> reports(const StepDirectory& directory) const {
+    if (!needs_reports()) return std::vector{report_};
+    const auto texts = directory.reports(facts_.local_size, clock_, kReportPatience);
+    if (!texts) return tl::unexpected(texts.error());
+    std::vector<GpuReport> reports;
+    for (const std::string& text : *texts) reports.push_back(GpuReport::parse(text).value_or(report_));
+    return reports;
+  }
+
+  Result<std::string> make_map(const StepDirectory& directory) const {
+    const auto said = reports(directory);
+    if (!said) return tl::unexpected(said.error());
+    const auto on_node = parse_number<std::uint32_t>(environment_.get("SLURM_GPUS_ON_NODE").value_or(""));
+    const StepGpus gpus = step_gpus(*said, on_node);
+    std::vector<std::string> arguments = common_arguments(options_, facts_.local_size);
+    if (gpus.is_isolated()) {
+      std::string list;
+      for (const Bits& of_rank : gpus.of_rank) list += (list.empty() ? "" : "/") + bits_or_none(of_rank);
+      arguments.push_back("--rank-gpus=" + list);
+    } else {
+      arguments.push_back("--gpus=" + bits_or_none(gpus.gpus));
+      arguments.push_back("--opens=" + bits_or_none(gpus.opens));
+    }
+    if (gpus.each && !options_.gpus_per_rank && !options_.is_child)
+      arguments.push_back("--gpus-per-rank=" + std::to_string(*gpus.each));
+    arguments.push_back(cpus_.cpus ? "--cpus=" + cpus_.cpus->text() : "--no-cores");
+    const auto map = compute_map(std::move(arguments), environment_);
+    if (!map) return map;
+    return with_note(with_note(*map, gpus.why_none),
+                     cpus_.why_not.empty() ? "" : "not bound: " + cpus_.why_not);
+  }
+
+  const LaunchOptions& options_;
+  const Environment& environment_;
+  const StepFacts& facts_;
+  Clock& clock_;
+  StepCpus cpus_;
+  GpuReport report_;
+};
+
+}  // namespace
+
+FoundMap find_map(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
+                  Clock& clock) {
+  Bits own = affinity();
+  auto map = Step(options, environment, facts, own, clock).find_map();
+  if (map && facts.local_rank >= map->ranks.size())
+    map = fail(ErrorKind::corrupt, "the map of the node is for fewer ranks");
+  return {std::move(map), std::move(own)};
+}
+
+Result<NodeMap> dry_run(const LaunchOptions& options, const Environment& environment) {
+  std::vector<std::string> arguments = common_arguments(options, options.ranks);
+  if (options.gpus) arguments.push_back("--gpus=" + *options.gpus);
+  if (options.cpus) arguments.push_back("--cpus=" + *options.cpus);
+  const auto text = compute_map(std::move(arguments), environment);
+  if (!text) return tl::unexpected(text.error());
+  return understand_map(*text);
+}
+
+}  // namespace pinstep

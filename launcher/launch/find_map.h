@@ -1,0 +1,27 @@
+// The map of this rank's node in this step: read where another rank has made it, else made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "envtools/base/clock.h"
+#include "envtools/base/environment.h"
+#include "launcher/allowed/allowed.h"
+#include "launcher/launch/options.h"
+#include "launcher/mapfile/node_map.h"
+#include "launcher/step/step.h"
+
+namespace pinstep {
+
+struct FoundMap {
+  Result<NodeMap> map;
+  Bits affinity;  // this rank's, before it is bound
+};
+
+FoundMap find_map(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
+                  Clock& clock);
+
+// The map that these options describe, of no step. Errors: those of pinstep-map.
+Result<NodeMap> dry_run(const LaunchOptions& options, const Environment& environment);
+
+}  // namespace pinstep
