@@ -398,10 +398,14 @@ OBJECTS = \
 
 # ---- The first run
 
+# For those who say nothing of it.
+all_cpus = $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
+
 quickstart:
 	$(if $(filter-out 0,$(shell id -u)),$(error only root can start a Slurm cluster: sudo make quickstart))
+	@echo "packages, build, a Slurm cluster, a training job in it: minutes the first time, then less than one"
 	@contrib/packaging/deps ensure cluster
-	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) all
+	$(Q)$(MAKE) --no-print-directory $(all_cpus) all
 	$(Q)contrib/quickstart/quickstart --dir '$(QUICKSTART)' --build '$(BUILD)' --channel '$(CHANNEL)'
 
 # ---- Tests
@@ -415,7 +419,7 @@ fuzz:            private run = fuzz --minutes $(MINUTES)
 
 check check-full bench fuzz:
 	@contrib/packaging/deps ensure $(needed)
-	$(Q)$(MAKE) --no-print-directory tests $(if $(filter fuzz,$@),fuzzers)
+	$(Q)$(MAKE) --no-print-directory $(all_cpus) tests $(if $(filter fuzz,$@),fuzzers)
 	$(Q)MAKEFLAGS= PINSTEP_TEST_BUILD='$(abspath $(BUILD))' tests/run $(run)
 
 # ---- Installation: FILE:DIRECTORY of everything, for install and uninstall alike

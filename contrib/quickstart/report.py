@@ -33,6 +33,14 @@ def runs(output):
             for ranks, text in zip(parts[::2], parts[1::2])]
 
 
+def placed(output):
+    """Where the ranks of each node were bound, from the maps in the output."""
+    maps = re.findall(r"^map of (\S+):\n((?:.*\n)*?)bandwidth ", output, flags=re.MULTILINE)
+    for node, table in sorted(maps):
+        rows = re.findall(r"^(\d+) .* (\S+)$", table, flags=re.MULTILINE)
+        yield f"{node}: " + ", ".join(f"local rank {rank} on cpu {cpus}" for rank, cpus in rows)
+
+
 def tell(slurm, project, done):
     shown = json.loads(slurm.run("pinstep", "show", "--json", "environment.yml", cwd=project.inside))
     found = runs(done.output)
@@ -46,8 +54,10 @@ def tell(slurm, project, done):
     note(f"job            {done.id}, COMPLETED on {done.nodes}")
     note(f"environment    {shown['id']}")
     note(f"prefix         {shown['prefix']}, {len(shown['packages'])} packages")
+    for text in placed(done.output):
+        note(f"ranks          {text}")
     note(f"pinstep-worker {worker}")
-    note(f"PyTorch DDP    {pytorch}")
+    note(f"PyTorch DDP    {pytorch}, in the same environment")
     note(f"output         {done.log}")
     note(f"Slurm's logs   {slurm.directory}/log")
     note(f"lock           {project.lock}: commit it beside environment.yml,")

@@ -27,6 +27,7 @@ class Site:
     binds: tuple        # SRC:DST[:ro], as minicluster's --bind wants them
     version: str        # differs when what is installed differs
     settings: str       # text of /etc/pinstep/pinstep.conf
+    solver: Path        # the host's path of what the nodes have as IN_NODES/solver
 
 
 def make(top, directory, build):
@@ -48,11 +49,13 @@ def make(top, directory, build):
              f"{channel}:{IN_NODES}/localchannel:ro",
              f"{top}/build/wheels:{IN_NODES}/wheels:ro",
              f"{solver}:{IN_NODES}/solver")
-    return Site(plugins[0], binds, _state(files), SETTINGS)
+    return Site(plugins[0], binds, _state(files), SETTINGS, solver)
 
 
-def make_solver(slurm):
+def make_solver(slurm, site):
     """In the cluster, since the solver keeps the place where it was made."""
+    if not any(site.solver.iterdir()):
+        note("installing the solver, py-rattler and uv, into a venv of its own ...")
     found = json.loads(slurm.run("pinstep", "setup", "--json", f"--dir={IN_NODES}/solver", f"--from={IN_NODES}/wheels",
                                  user=KEEPER))
     note(f"solver      {found['directory']}, made by {KEEPER}{there_already(not found['made'])}")
@@ -85,6 +88,8 @@ def _state(files):
 def _make_channel(top, build):
     channel = os.path.join(build, "localchannel")
     there = os.path.exists(channel)
+    if not there:
+        note("making a channel of conda packages out of Debian's ...")
     _run([os.path.join(top, "contrib/localchannel/make-channel"), "--output", channel])
     note(f"channel     {channel}{there_already(there)}")
     return channel
