@@ -144,6 +144,7 @@ ENV_DIRS = \
 
 # One rank of a training run, where configure found what it needs.
 WORKER_DIRS = \
+	launcher/worker/bench \
 	launcher/worker/cli \
 	launcher/worker/data \
 	launcher/worker/device \

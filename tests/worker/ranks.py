@@ -47,7 +47,7 @@ def hold_port():
 
 
 class Ranks:
-    def __init__(self, size, options, program=WORKER, only=None, own=None, **variables):
+    def __init__(self, size, options, program=WORKER, verb="train", only=None, own=None, **variables):
         """`only`: the ranks to start, all by default; `own`: {rank: options of its own}."""
         self.port = hold_port()
         self.began = time.monotonic()
@@ -59,7 +59,7 @@ class Ranks:
                            "MASTER_PORT": self.port.getsockname()[1], **variables}
             self.files[rank] = [tempfile.TemporaryFile("w+") for _ in range(2)]
             self.processes[rank] = subprocess.Popen(
-                [program, "train", *options, *(own or {}).get(rank, [])], stdin=subprocess.DEVNULL,
+                [program, verb, *options, *(own or {}).get(rank, [])], stdin=subprocess.DEVNULL,
                 stdout=self.files[rank][0], stderr=self.files[rank][1],
                 env={name: str(value) for name, value in environment.items() if value is not None})
 

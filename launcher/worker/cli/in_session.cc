@@ -18,7 +18,18 @@ std::string host_name() {
   return name;
 }
 
+unsigned threads_for(const Environment& environment, const Place& place) {
+  if (const auto asked = parse_number<unsigned>(environment.get("OMP_NUM_THREADS").value_or(""))) return *asked;
+  return place.local_size > 1 ? 1 : 0;
+}
+
 }  // namespace
+
+unsigned use_threads(CpuDevice& device, const Place& place) {
+  const unsigned threads = threads_for(process_environment(), place);
+  device.use_threads(threads);
+  return threads;
+}
 
 void run_in_session(SessionSettings settings, Form form,
                     const std::function<Result<void>(Session& session, CpuDevice& device)>& act) {

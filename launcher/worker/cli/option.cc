@@ -14,7 +14,11 @@ using Value = std::string_view;
 
 template <class Unsigned>
 Option count_row(Value name, Unsigned& value, Unsigned least) {
-  return {name, least == 0 ? "a number" : "a number from 1", [&value, least](Value text) {
+  return {name,
+          least == 0   ? "a number"
+          : least == 1 ? "a number from 1"
+                       : "a number from 2",
+          [&value, least](Value text) {
             const auto number = parse_number<Unsigned>(text);
             if (!number || *number < least) return false;
             value = *number;
@@ -46,6 +50,23 @@ bool read_bytes(Value text, std::size_t& value) {
   const auto number = parse_number<std::uint32_t>(text);
   if (!number || *number == 0) return false;
   value = std::size_t{*number} << shift;
+  return true;
+}
+
+constexpr std::uint32_t kMostRows = 65536;  // of a batch, or units of a layer
+
+bool read_rows(Value text, std::uint32_t& value) {
+  const auto number = parse_number<std::uint32_t>(text);
+  if (!number || *number == 0 || *number > kMostRows) return false;
+  value = *number;
+  return true;
+}
+
+bool read_layers(Value text, std::vector<std::uint32_t>& value) {
+  std::vector<std::uint32_t> units;
+  for (const Value part : split(text, ','))
+    if (!read_rows(part, units.emplace_back())) return false;
+  value = std::move(units);
   return true;
 }
 
@@ -108,6 +129,15 @@ Option seconds_option(Value name, Milliseconds& value) {
 
 Option bytes_option(Value name, std::size_t& value) {
   return {name, "bytes, such as 25M", [&value](Value text) { return read_bytes(text, value); }};
+}
+
+Option rows_option(Value name, std::uint32_t& value) {
+  return {name, "a number from 1 to 65536", [&value](Value text) { return read_rows(text, value); }};
+}
+
+Option layers_option(Value name, std::vector<std::uint32_t>& value) {
+  return {name, "units of each layer, such as 256,128",
+          [&value](Value text) { return read_layers(text, value); }};
 }
 
 Option choice_option(Value name, Value wants, std::function<bool(Value)> read) {

@@ -25,6 +25,8 @@ Option count_option(std::string_view name, std::uint64_t& value, std::uint64_t l
 Option real_option(std::string_view name, float& value);            // from 0
 Option seconds_option(std::string_view name, Milliseconds& value);  // from 0.1
 Option bytes_option(std::string_view name, std::size_t& value);     // 1000, 64K, 25M, 1G
+Option rows_option(std::string_view name, std::uint32_t& value);    // of a batch
+Option layers_option(std::string_view name, std::vector<std::uint32_t>& value);
 Option choice_option(std::string_view name, std::string_view wants, std::function<bool(std::string_view)> read);
 
 // Reads `--name value` and `--name=value`. Words that are no options go to `rest`, where the verb takes any.

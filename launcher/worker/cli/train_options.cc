@@ -1,6 +1,5 @@
 #include "launcher/worker/cli/train_options.h"
 
-#include "envtools/base/text.h"
 #include "launcher/worker/cli/session_options.h"
 #include "launcher/worker/try.h"
 
@@ -41,27 +40,6 @@ Exit status: 0, 1 failed, 2 wrong usage, 3 another rank is gone or does not answ
 4 the ranks lost each other and nobody knows why.
 )";
 
-namespace {
-
-constexpr std::uint32_t kMostRows = 65536;  // of a batch, or units of a layer
-
-bool read_batch(std::string_view text, std::uint32_t& value) {
-  const auto number = parse_number<std::uint32_t>(text);
-  if (!number || *number == 0 || *number > kMostRows) return false;
-  value = *number;
-  return true;
-}
-
-bool read_units(std::string_view text, std::vector<std::uint32_t>& value) {
-  std::vector<std::uint32_t> units;
-  for (const std::string_view part : split(text, ','))
-    if (!read_batch(part, units.emplace_back())) return false;
-  value = std::move(units);
-  return true;
-}
-
-}  // namespace
-
 Result<TrainOptions> parse_train_options(const std::vector<std::string>& words) {
   TrainOptions o;
   std::vector<Option> rows{
@@ -70,10 +48,8 @@ Result<TrainOptions> parse_train_options(const std::vector<std::string>& words) 
       count_option("--test-images", o.test_images),
       count_option("--epochs", o.train.epochs),
       count_option("--steps", o.train.most_steps),
-      choice_option("--batch", "a number from 1 to 65536",
-                    [&o](std::string_view text) { return read_batch(text, o.train.batch); }),
-      choice_option("--hidden", "units of each layer, such as 256,128",
-                    [&o](std::string_view text) { return read_units(text, o.train.hidden); }),
+      rows_option("--batch", o.train.batch),
+      layers_option("--hidden", o.train.hidden),
       real_option("--lr", o.train.rate),
       real_option("--momentum", o.train.momentum),
       real_option("--weight-decay", o.train.decay),

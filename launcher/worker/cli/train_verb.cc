@@ -1,5 +1,3 @@
-#include "envtools/base/process.h"
-#include "envtools/base/text.h"
 #include "launcher/worker/cli/in_session.h"
 #include "launcher/worker/cli/train_options.h"
 #include "launcher/worker/cli/train_output.h"
@@ -9,12 +7,6 @@
 
 namespace pinstep::worker {
 namespace {
-
-// Ranks that share a node would get into each other's way with all of its cores.
-unsigned threads_for(const Environment& environment, const Place& place) {
-  if (const auto asked = parse_number<unsigned>(environment.get("OMP_NUM_THREADS").value_or(""))) return *asked;
-  return place.local_size > 1 ? 1 : 0;
-}
 
 Result<DataSet> read_data(const TrainOptions& options) {
   auto data = read_data_set(options.data);
@@ -40,8 +32,7 @@ Result<void> finish(Session& session, Trainer& trainer, const TrainOptions& opti
 }
 
 Result<void> train(Session& session, CpuDevice& device, const TrainOptions& options, Form form) {
-  const unsigned threads = threads_for(process_environment(), session.place());
-  device.use_threads(threads);
+  const unsigned threads = use_threads(device, session.place());
   const auto data = read_data(options);
   if (!data) return tl::unexpected(data.error());
   auto trainer = Trainer::create(device, session.transport(), *data, options.train);

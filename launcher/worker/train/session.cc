@@ -28,12 +28,7 @@ Session::~Session() = default;
 
 Result<void> Session::open(const Environment& environment) {
   PINSTEP_TRY(find_place(environment));
-  if (place_.size == 1) {
-    transport_ =
-        std::make_unique<ThreadTransport>(std::make_shared<ThreadGroup>(1, settings_.deadline), 0, device_);
-    return {};
-  }
-  return connect();
+  return place_.size == 1 ? connect(transport_, 1, "") : connect();
 }
 
 Result<void> Session::find_place(const Environment& environment) {
@@ -71,13 +66,27 @@ Result<void> Session::connect() {
                                  settings_.start_time);
   if (!store) return tl::unexpected(store.error());
   store_ = std::move(*store);
-  GlooSettings gloo{place_.rank,         place_.size,          gloo_address(),
-                    settings_.interface, settings_.start_time, settings_.deadline};
+  return connect(transport_, place_.size, "gloo/");
+}
+
+Result<void> Session::connect(std::unique_ptr<Transport>& to, std::uint32_t size, const std::string& keys) {
+  if (size == 1) {
+    to = std::make_unique<ThreadTransport>(std::make_shared<ThreadGroup>(1, settings_.deadline), 0, device_);
+    return {};
+  }
+  GlooSettings gloo{place_.rank,        size, gloo_address(), settings_.interface, settings_.start_time,
+                    settings_.deadline, keys};
   auto transport = GlooTransport::create(gloo, device_);
   if (!transport) return tl::unexpected(transport.error());
   GlooTransport& connecting = **transport;
-  transport_ = std::move(*transport);
+  to = std::move(*transport);
   return connecting.connect(*store_);
+}
+
+Result<Transport*> Session::group(std::uint32_t count) {
+  auto& transport = groups_[count];
+  if (!transport) PINSTEP_TRY(connect(transport, count, "gloo-" + std::to_string(count) + "/"));
+  return transport.get();
 }
 
 // The one by which this node reaches rank 0's. On that node itself it may be the loopback's, which is of no use
@@ -93,6 +102,8 @@ Ending Session::give_up(const Error& error) {
   Ending ending{Outcome::failed, error, {}, true};
   const bool shared = is_shared(error);
   if (transport_) transport_->abort();
+  for (const auto& [count, group] : groups_)
+    if (group) group->abort();
   if (store_) {
     (void)store_->report(shared ? std::nullopt : std::optional(error.cause), kGrace);
     if (shared) {

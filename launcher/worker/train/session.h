@@ -1,6 +1,7 @@
 // This rank among the others: how it comes to them, and how it leaves, in peace or not.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -43,6 +44,10 @@ class Session {
   Transport& transport() { return *transport_; }
   std::string_view transport_name() const { return place_.size == 1 ? "none" : "gloo"; }
 
+  // The first `count` ranks among themselves, which call it together; it lives as long as the session. Errors:
+  // those of the store and the transport.
+  Result<Transport*> group(std::uint32_t count);
+
   // After an error of open() or of anything that uses the transport: gives up, tells the others, and finds out
   // with them who is to blame.
   Ending give_up(const Error& error);
@@ -53,6 +58,7 @@ class Session {
   Result<void> find_place(const Environment& environment);
   Result<void> serve(std::uint16_t port, std::uint32_t size);
   Result<void> connect();
+  Result<void> connect(std::unique_ptr<Transport>& to, std::uint32_t size, const std::string& keys);
   std::string gloo_address() const;
 
   const SessionSettings settings_;
@@ -61,6 +67,7 @@ class Session {
   std::unique_ptr<TcpStoreServer> server_;  // rank 0's
   std::unique_ptr<TcpStore> store_;
   std::unique_ptr<Transport> transport_;
+  std::map<std::uint32_t, std::unique_ptr<Transport>> groups_;  // by how many ranks
 };
 
 }  // namespace pinstep::worker

@@ -18,20 +18,21 @@ using Func = gloo::AllreduceOptions::Func;
 // kept here, to be told as it was.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
-  GlooStore(worker::Store& store, Milliseconds timeout) : store_(store), timeout_(timeout) {}
+  GlooStore(worker::Store& store, std::string keys, Milliseconds timeout)
+      : store_(store), keys_(std::move(keys)), timeout_(timeout) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
-    check(store_.set("gloo/" + key, {data.data(), data.size()}));
+    check(store_.set(keys_ + key, {data.data(), data.size()}));
   }
   std::vector<char> get(const std::string& key) override {
-    const auto value = store_.get("gloo/" + key, timeout_);
+    const auto value = store_.get(keys_ + key, timeout_);
     check(value);
     return {value->begin(), value->end()};
   }
   void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
   // Gloo's time-out is that of later operations; starting has one of its own.
   void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
-    for (const std::string& key : keys) check(store_.get("gloo/" + key, timeout_));
+    for (const std::string& key : keys) check(store_.get(keys_ + key, timeout_));
   }
 
   const std::optional<Error>& error() const { return error_; }
@@ -45,6 +46,7 @@ class GlooStore final : public gloo::rendezvous::Store {
   }
 
   worker::Store& store_;
+  const std::string keys_;
   const Milliseconds timeout_;
   std::optional<Error> error_;
 };
@@ -241,7 +243,7 @@ Result<std::unique_ptr<GlooTransport>> GlooTransport::create(const GlooSettings&
 }
 
 Result<void> GlooTransport::connect(Store& store) {
-  GlooStore words(store, settings_.connect_time);
+  GlooStore words(store, settings_.keys, settings_.connect_time);
   try {
     context_->connectFullMesh(words, network_);
   } catch (const std::exception& exception) {

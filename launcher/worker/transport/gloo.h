@@ -30,6 +30,7 @@ struct GlooSettings {
   std::string interface;  // its name, instead; empty for the address
   Milliseconds connect_time{60'000};
   Milliseconds deadline{60'000};  // of each operation
+  std::string keys = "gloo/";     // before its words in the store: another for each transport
 };
 
 class GlooTransport final : public Transport {
