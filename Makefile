@@ -117,6 +117,7 @@ LIB_DIRS = \
 	launcher/exports \
 	launcher/machine \
 	launcher/mapfile \
+	launcher/picture \
 	launcher/prepare \
 	launcher/rendezvous \
 	launcher/step

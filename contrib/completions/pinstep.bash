@@ -102,7 +102,7 @@ _pinstep_launch() {
 		((i + 1 == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$word"))
 	elif [[ $word == -* ]]; then
 		_pinstep_offer '--env-spec --shape --child --bind --memory --visible --gpus-per-rank --topology --ignore-link --system-cores
-			--strict --print-map --score --verbose --dry-run --ranks --gpus --cpus --json --help --version --'
+			--strict --print-map --score --svg --verbose --dry-run --ranks --gpus --cpus --json --help --version --'
 	fi
 }
 

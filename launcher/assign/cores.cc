@@ -33,9 +33,27 @@ class Dealing {
     return count;
   }
 
+  // Where two ranks both have cores of the same two groups they trade, until one of them has none of one.
+  void part() {
+    for (std::size_t a = 0; a < shares_.size(); ++a)
+      for (std::size_t b = a + 1; b < shares_.size(); ++b)
+        for (std::size_t g = 0; g < groups_.size(); ++g)
+          for (std::size_t h = g + 1; h < groups_.size(); ++h) trade(shares_[a], shares_[b], g, h);
+  }
+
   std::vector<std::vector<std::size_t>> take() { return std::move(shares_); }
 
  private:
+  using Shares = std::vector<std::size_t>;
+
+  // The first one's cores of h against the other's of g.
+  static void trade(Shares& a, Shares& b, std::size_t g, std::size_t h) {
+    if (a[g] == 0 || a[h] == 0 || b[g] == 0 || b[h] == 0) return;
+    const std::size_t cores = std::min(a[h], b[g]);
+    a[g] += cores, a[h] -= cores;
+    b[g] -= cores, b[h] += cores;
+  }
+
   bool augment(std::size_t rank, std::vector<bool>& seen) {
     seen[rank] = true;
     for (std::size_t g = 0; g < groups_.size(); ++g)
@@ -134,6 +152,7 @@ std::optional<CoreShares> share_cores(const std::vector<CoreGroup>& groups, cons
     full[next] = !dealing.give(next);
     dealt += full[next] ? 0 : 1;
   }
+  dealing.part();
   result.shares = dealing.take();
   count_up(result);
   return result;

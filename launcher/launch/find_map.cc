@@ -45,6 +45,8 @@ class Step {
       report_ = gpu_report(environment, openable_gpus("/dev"));
   }
 
+  const std::optional<Bits>& cpus() const { return cpus_.cpus; }
+
   Result<NodeMap> find_map() const {
     const auto top = user_directory({"/dev/shm", "/tmp"}, ::getuid());
     if (!top) return tl::unexpected(top.error());
@@ -112,7 +114,7 @@ class Step {
     if (gpus.each && !options_.gpus_per_rank && !options_.is_child)
       arguments.push_back("--gpus-per-rank=" + std::to_string(*gpus.each));
     arguments.push_back(cpus_.cpus ? "--cpus=" + cpus_.cpus->text() : "--no-cores");
-    const auto map = compute_map(std::move(arguments), environment_);
+    const auto map = run_map_program(std::move(arguments), environment_);
     if (!map) return map;
     return with_note(with_note(*map, gpus.why_none),
                      cpus_.why_not.empty() ? "" : "not bound: " + cpus_.why_not);
@@ -131,17 +133,18 @@ class Step {
 FoundMap find_map(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
                   Clock& clock) {
   Bits own = affinity();
-  auto map = Step(options, environment, facts, own, clock).find_map();
+  const Step step(options, environment, facts, own, clock);
+  auto map = step.find_map();
   if (map && facts.local_rank >= map->ranks.size())
     map = fail(ErrorKind::corrupt, "the map of the node is for fewer ranks");
-  return {std::move(map), std::move(own)};
+  return {std::move(map), std::move(own), step.cpus()};
 }
 
 Result<NodeMap> dry_run(const LaunchOptions& options, const Environment& environment) {
   std::vector<std::string> arguments = common_arguments(options, options.ranks);
   if (options.gpus) arguments.push_back("--gpus=" + *options.gpus);
   if (options.cpus) arguments.push_back("--cpus=" + *options.cpus);
-  const auto text = compute_map(std::move(arguments), environment);
+  const auto text = run_map_program(std::move(arguments), environment);
   if (!text) return tl::unexpected(text.error());
   return understand_map(*text);
 }

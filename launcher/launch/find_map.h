@@ -1,6 +1,7 @@
 // The map of this rank's node in this step: read where another rank has made it, else made.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace pinstep {
 
 struct FoundMap {
   Result<NodeMap> map;
-  Bits affinity;  // this rank's, before it is bound
+  Bits affinity;             // this rank's, before it is bound
+  std::optional<Bits> cpus;  // what the step may use, where that is known
 };
 
 FoundMap find_map(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,

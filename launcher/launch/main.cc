@@ -3,6 +3,7 @@
 //
 // In a step that the plugin prepared it only gives the rank its place (place.h). Elsewhere (a cluster without
 // the plugin) it does first what the plugin would have done; what it cannot do is in pinstep-launch(1).
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "envtools/base/variables.h"
 #include "envtools/config/files.h"
 #include "envtools/pin/resolve.h"
+#include "launcher/launch/draw_map.h"
 #include "launcher/launch/find_map.h"
 #include "launcher/launch/options.h"
 #include "launcher/launch/place.h"
@@ -92,10 +94,20 @@ int run_placed(const LaunchOptions& options, Environment environment, const Step
   return run_program(options, environment, facts);
 }
 
+// Without a step a node has no name but the kernel's.
+Result<void> draw_dry_map(const LaunchOptions& options, const NodeMap& map) {
+  if (options.picture.empty()) return {};
+  struct utsname host {};
+  ::uname(&host);
+  const auto cpus = options.cpus ? Bits::parse(*options.cpus) : std::nullopt;
+  return draw_map(options, map, cpus, host.nodename, process_environment());
+}
+
 int print_map(const LaunchOptions& options) {
   const auto map = dry_run(options, process_environment());
-  if (!map) {
-    std::fprintf(stderr, "pinstep-launch: error: %s\n", one_line(map.error()).c_str());
+  const auto drawn = map ? draw_dry_map(options, *map) : tl::unexpected(map.error());
+  if (!drawn) {
+    std::fprintf(stderr, "pinstep-launch: error: %s\n", one_line(drawn.error()).c_str());
     return kOwnFailure;
   }
   std::fputs((options.json ? map_json(*map, "") : show_map(*map)).c_str(), stdout);

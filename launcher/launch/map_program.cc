@@ -46,11 +46,12 @@ Error failure(const CommandResult& result) {
 
 }  // namespace
 
-Result<std::string> compute_map(std::vector<std::string> arguments, const Environment& environment) {
+Result<std::string> run_map_program(std::vector<std::string> arguments, const Environment& environment,
+                                    std::optional<std::string> input) {
   const auto program = map_program();
   if (!program) return tl::unexpected(program.error());
   arguments.insert(arguments.begin(), *program);
-  const auto result = run({std::move(arguments), quiet_hwloc(environment)}, kMostBytes);
+  const auto result = run({std::move(arguments), quiet_hwloc(environment), std::move(input)}, kMostBytes);
   if (!result) return tl::unexpected(result.error());
   if (result->exit_code != 0 || result->signal != 0) return tl::unexpected(failure(*result));
   return result->output;

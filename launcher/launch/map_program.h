@@ -2,6 +2,7 @@
 // no hwloc (design fact 15).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 
 namespace pinstep {
 
-// The map as text. Errors: not_found (built without hwloc), those that pinstep-map tells, os (it crashed).
-Result<std::string> compute_map(std::vector<std::string> arguments, const Environment& environment);
+// What it prints: the map as text, or a picture of the map that is its input. Errors: not_found (built without
+// hwloc), those that pinstep-map tells, os (it crashed).
+Result<std::string> run_map_program(std::vector<std::string> arguments, const Environment& environment,
+                                    std::optional<std::string> input = {});
 
 // Why there is no map, in the place of one; understand_map() gives it back as the error.
 std::string failure_text(const Error& error);

@@ -33,6 +33,7 @@ other (MASTER_ADDR, RANK, WORLD_SIZE, ...). To be started by srun.
   --strict            fail where a rank cannot have a place instead of running it unbound
   --print-map         say on standard error which rank has what
   --score             print the map, and what other rules would come to
+  --svg=FILE          draw the node and its map; %N in FILE is the node's name
   -v, --verbose       each rank says on standard error what it has and which variables it got
   --dry-run           print the map of a node and run nothing
   --ranks=N           with --dry-run: ranks on the node
@@ -86,6 +87,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"--score", false, [](auto& o, const auto&) { return o.scores = o.prints_map = true; }},
     {"--strict", false, [](auto& o, const auto&) { return o.is_strict = true; }},
     {"--print-map", false, [](auto& o, const auto&) { return o.prints_map = true; }},
+    {"--svg", true, [](auto& o, const auto& v) { return o.picture = v, !v.empty(); }},
     {"--verbose", false, [](auto& o, const auto&) { return o.is_verbose = true; }},
     {"-v", false, [](auto& o, const auto&) { return o.is_verbose = true; }},
     {"--dry-run", false, [](auto& o, const auto&) { return o.action = Action::dry_run, true; }},

@@ -29,6 +29,7 @@ struct LaunchOptions {
   bool is_strict = false;  // a place that cannot be had is an error
   bool prints_map = false;
   bool scores = false;
+  std::string picture;  // an SVG file to write; empty: none
   bool is_verbose = false;
   bool json = false;
   // For dry_run

@@ -1,6 +1,7 @@
 #include "launcher/launch/place.h"
 
 #include "launcher/bind/bind.h"
+#include "launcher/launch/draw_map.h"
 #include "launcher/launch/find_map.h"
 #include "launcher/mapfile/show_map.h"
 
@@ -47,6 +48,14 @@ void tell(const NodeMap& map, const LaunchOptions& options, const StepFacts& fac
                                     : "map of " + facts.place.node + ":\n" + show_map(map));
 }
 
+// One file is for one picture: that of the step's first node, or each node has its own.
+void draw(const NodeMap& map, const std::optional<Bits>& cpus, const LaunchOptions& options,
+          const StepFacts& facts, const Environment& environment, std::vector<std::string>& messages) {
+  if (options.picture.empty() || (facts.node_rank != 0 && !has_picture_each(options))) return;
+  if (const auto done = draw_map(options, map, cpus, facts.place.node, environment); !done)
+    messages.push_back(line("warning", facts, "there is no picture: " + one_line(done.error())));
+}
+
 }  // namespace
 
 Placement place_rank(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
@@ -67,6 +76,7 @@ Placement place_rank(const LaunchOptions& options, const Environment& environmen
     placement.variables = exported_variables(map, facts.local_rank, environment, options.visible);
     if (options.is_verbose) placement.messages.push_back(rank_line(map, facts, placement.variables));
     if (speaks) tell(map, options, facts, placement.messages);
+    if (speaks) draw(map, found.cpus, options, facts, environment, placement.messages);
   }
   if (speaks && !options.is_strict)
     for (const Error& problem : placement.problems)

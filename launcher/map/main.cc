@@ -1,5 +1,9 @@
 // pinstep-map: finds out what the node has and prints the map of a step on standard output, in the form
-// of launcher/mapfile. Called by pinstep-launch only, which does not link hwloc.
+// of launcher/mapfile; with --draw=TITLE it reads that form from standard input and prints the picture. Called
+// by pinstep-launch only, which does not link hwloc.
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <string>
 
@@ -7,11 +11,14 @@
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "launcher/assign/make_map.h"
+#include "launcher/picture/picture.h"
 #include "launcher/topology/kernel_files.h"
 #include "launcher/topology/topology.h"
 
 namespace pinstep {
 namespace {
+
+constexpr std::size_t kMostInput = 1 << 20;
 
 struct Options {
   std::string topology;
@@ -26,6 +33,7 @@ struct Options {
   bool ignores_link = false;
   std::uint32_t system_cores = 0;
   bool scores = false;
+  std::optional<std::string> picture;  // its title
 };
 
 Result<Options> parse_options(const std::vector<std::string>& arguments) {
@@ -65,6 +73,8 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
     } else if (halves.before == "--system-cores") {
       good = number.has_value();
       options.system_cores = number.value_or(0);
+    } else if (halves.before == "--draw") {
+      options.picture = value;
     } else if (argument == "--score") {
       options.scores = true;
     } else if (argument == "--no-cores") {
@@ -141,6 +151,37 @@ Result<NodeMap> map_node(const Options& options) {
   return make_map(*machine, request);
 }
 
+Result<std::string> read_input() {
+  std::string text;
+  char buffer[1 << 14];
+  for (;;) {
+    const ssize_t count = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 || text.size() > kMostInput)
+      return fail(ErrorKind::os, "pinstep-map cannot read the map to be drawn");
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+Result<std::string> draw(const Options& options) {
+  const auto text = read_input();
+  if (!text) return tl::unexpected(text.error());
+  const auto map = parse_map(*text);
+  if (!map) return tl::unexpected(map.error());
+  auto machine = read_machine(options.topology);
+  if (!machine) return tl::unexpected(machine.error());
+  if (options.cpus) machine->allowed.keep(*options.cpus);
+  return draw_node(*machine, *map, *options.picture);
+}
+
+Result<std::string> result(const Options& options) {
+  if (options.picture) return draw(options);
+  const auto map = map_node(options);
+  if (!map) return tl::unexpected(map.error());
+  return write_map(*map);
+}
+
 // pinstep-launch says it: "error <kind> <cause> <hint>", the texts escaped.
 int report(const Error& error) {
   std::printf("error %s %s %s\n", std::string(to_string(error.kind)).c_str(),
@@ -154,8 +195,8 @@ int report(const Error& error) {
 int main(int argc, char** argv) {
   const auto options = pinstep::parse_options({argv + 1, argv + argc});
   if (!options) return pinstep::report(options.error());
-  const auto map = pinstep::map_node(*options);
-  if (!map) return pinstep::report(map.error());
-  std::fputs(pinstep::write_map(*map).c_str(), stdout);
+  const auto text = pinstep::result(*options);
+  if (!text) return pinstep::report(text.error());
+  std::fputs(text->c_str(), stdout);
   return 0;
 }

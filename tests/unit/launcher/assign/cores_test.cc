@@ -84,6 +84,30 @@ TEST(ShareCores, GivesNoCoreTwice) {
   }
 }
 
+TEST(ShareCores, RanksThatAreOffDoNotMixMoreThanTheyMust) {
+  const auto found = share_cores({{0, 0, 4}, {1, 0, 4}}, {Bits{7}, Bits{7}});
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->shares, ElementsAre(ElementsAre(4U, 0U), ElementsAre(0U, 4U)));
+  Random random;
+  for (int i = 0; i < 200; ++i) {
+    std::vector<CoreGroup> groups(random.between(2, 5));
+    for (std::uint32_t g = 0; g < groups.size(); ++g) groups[g] = {g, 0, random.below(12)};
+    std::vector<Bits> homes(random.between(2, 6));
+    for (Bits& home : homes)
+      for (std::size_t n = random.between(1, 3); n > 0; --n)
+        home.add(static_cast<std::uint32_t>(random.below(6)));
+    const auto shared = share_cores(groups, homes);
+    if (!shared) continue;
+    const auto& shares = shared->shares;
+    for (std::size_t a = 0; a < shares.size(); ++a)
+      for (std::size_t b = a + 1; b < shares.size(); ++b) {
+        std::size_t common = 0;
+        for (std::size_t g = 0; g < groups.size(); ++g) common += shares[a][g] > 0 && shares[b][g] > 0;
+        ASSERT_LE(common, 1U) << random;
+      }
+  }
+}
+
 TEST(ShareCores, RanksWithoutGpusGetNeighbouringCores) {
   const auto found = share_cores({{0, 0, 4}, {1, 0, 4}}, std::vector<Bits>(3));
   ASSERT_TRUE(found);
