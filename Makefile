@@ -160,6 +160,10 @@ ENV_SRC    = $(filter-out %_main.cc,$(wildcard $(ENV_DIRS:=/*.cc)))
 CLI_SRC    = $(wildcard envtools/cli/*.cc)
 LAUNCH_SRC = $(wildcard launcher/launch/*.cc)
 MAP_SRC    = $(wildcard launcher/map/*.cc)
+VERIFY_MAIN = launcher/verify/main.cc
+VERIFY_SRC  = $(filter-out $(VERIFY_MAIN),$(wildcard launcher/verify/*.cc))
+# How ranks exchange a few words; needs nothing that a worker needs.
+STORE_SRC   = $(filter-out %/pmix.cc,$(wildcard launcher/worker/store/*.cc))
 BUILD_MAIN = envtools/build/build_main.cc
 FETCH_MAIN = envtools/fetch/fetch_main.cc
 
@@ -208,17 +212,19 @@ PROGRAMS = $(BUILD)/bin/pinstep $(BUILD)/bin/pinstep-launch
 WORKER   = $(if $(WITH_WORKER),$(BUILD)/bin/pinstep-worker)
 # Called by pinstep and pinstep-launch only, which find them beside their own directory.
 PRIVATE_PROGRAMS = $(BUILD)/libexec/pinstep/pinstep-build $(BUILD)/libexec/pinstep/pinstep-fetch \
-	$(if $(WITH_MAP),$(BUILD)/libexec/pinstep/pinstep-map)
+	$(BUILD)/libexec/pinstep/pinstep-verify $(if $(WITH_MAP),$(BUILD)/libexec/pinstep/pinstep-map)
 # The solver's back ends, in Python, and what they need; run by the venv that pinstep setup makes.
 SOLVER   = $(patsubst envtools/solver/%,$(BUILD)/libexec/pinstep/solver/%, \
 	$(wildcard envtools/solver/*.py) envtools/solver/requirements.txt)
 PLUGIN   = $(if $(WITH_PLUGIN),$(BUILD)/lib/pinstep.so)
 
-# The same programs linked statically, but for the one with libcurl, and what their libraries need in turn.
+# The same programs linked statically, but for the one with libcurl and the one that loads libraries of the
+# environment, and what their libraries need in turn.
 BINARY          = $(BUILD)/binary
 BINARY_PROGRAMS = $(patsubst $(BUILD)/%,$(BINARY)/%,$(PROGRAMS) $(PRIVATE_PROGRAMS))
 BINARY_FETCH    = $(BINARY)/libexec/pinstep/pinstep-fetch
-BINARY_STATIC   = $(filter-out $(BINARY_FETCH),$(BINARY_PROGRAMS))
+BINARY_VERIFY   = $(BINARY)/libexec/pinstep/pinstep-verify
+BINARY_STATIC   = $(filter-out $(BINARY_FETCH) $(BINARY_VERIFY),$(BINARY_PROGRAMS))
 BINARY_LIBS     = -lnettle -llzma -lbz2 -lz -lpthread
 BINARY_SRC      = contrib/packaging/binary/static.c
 
@@ -260,7 +266,7 @@ $(BUILD)/link-flags: FORCE
 	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(GTEST_LIBS) | $(PMIX_LIBS) \
 		| $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) \
 		| $(TOPOLOGY_LIBS) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
-		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(MAP_SRC) $(TOPOLOGY_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
+		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(MAP_SRC) $(TOPOLOGY_SRC) $(VERIFY_SRC) $(STORE_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
 
 $(BUILD)/gen/pinstep_config.h: FORCE
 	@mkdir -p $(@D); { echo '#pragma once'; printf '#define %s "%s"\n' \
@@ -328,12 +334,14 @@ $(BUILD)/bin/pinstep:        private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LI
 $(BUILD)/libexec/%-build:    private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) -lpthread
 $(BUILD)/libexec/%-fetch:    private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
 $(BUILD)/libexec/%-map:      private needs = $(TOPOLOGY_LIBS)
+$(BUILD)/libexec/%-verify:   private needs = $(ENV_LIB) -lpthread
 $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
 	$(CURL_LIBS) $(TOPOLOGY_LIBS) $(GTEST_LIBS)
 $(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
 	$(CRYPTO_LIBS) $(if $(findstring worker_unit,$@),$(GTEST_LIBS)) -lpthread
 $(BINARY_STATIC):            private how = $(STATIC)
-$(BINARY_FETCH):             private how = -pie $(STATIC_RUNTIME)
+$(BINARY_FETCH) $(BINARY_VERIFY): private how = -pie $(STATIC_RUNTIME)
+$(BINARY_VERIFY):            private needs = $(ENV_LIB) -lpthread
 $(BINARY)/bin/pinstep:       private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(BINARY_LIBS)
 $(BINARY)/libexec/%-build:   private needs = $(ENV_LIB) $(YAML_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CRYPTO_LIBS) $(BINARY_LIBS)
 $(BINARY)/libexec/%-fetch:   private needs = $(ENV_LIB) $(CRYPTO_LIBS) $(CURL_LIBS) -lpthread
@@ -346,12 +354,14 @@ $(BUILD)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
 $(BUILD)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
 $(BUILD)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
 $(BUILD)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC) $(TOPOLOGY_SRC))
+$(BUILD)/libexec/pinstep/pinstep-verify: $(call object,$(VERIFY_MAIN) $(VERIFY_SRC) $(STORE_SRC))
 $(BUILD)/bin/pinstep $(PRIVATE_PROGRAMS) $(UNIT): $(ENV_LIB)
 $(BINARY)/bin/pinstep:        $(call object,$(CLI_SRC))
 $(BINARY)/bin/pinstep-launch: $(call object,$(LAUNCH_SRC))
 $(BINARY)/libexec/pinstep/pinstep-build: $(call object,$(BUILD_MAIN))
 $(BINARY)/libexec/pinstep/pinstep-fetch: $(call object,$(FETCH_MAIN))
 $(BINARY)/libexec/pinstep/pinstep-map: $(call object,$(MAP_SRC) $(TOPOLOGY_SRC))
+$(BINARY)/libexec/pinstep/pinstep-verify: $(call object,$(VERIFY_MAIN) $(VERIFY_SRC) $(STORE_SRC))
 $(BINARY_PROGRAMS): $(ENV_LIB)
 $(BINARY_STATIC): $(call object,$(BINARY_SRC))
 ifdef WITH_WORKER
@@ -361,7 +371,7 @@ $(WORKER) $(WORKER_UNIT):    $(call object,$(REDUCER_SRC))
 $(WORKER_MUTE):              $(call mute_object,$(REDUCER_SRC))
 $(WORKER_UNIT):              $(call object,$(WORKER_UNIT_SRC))
 endif
-$(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC) $(TOPOLOGY_SRC))
+$(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC) $(TOPOLOGY_SRC) $(VERIFY_SRC))
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
@@ -390,7 +400,7 @@ $(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PA
 
 OBJECTS = \
 	$(call object,$(LIB_SRC) $(ENV_SRC) $(BUILD_MAIN) $(FETCH_MAIN) $(CLI_SRC) $(LAUNCH_SRC) $(PLUGIN_SRC)) \
-	$(call object,$(MAP_SRC) $(TOPOLOGY_SRC)) \
+	$(call object,$(MAP_SRC) $(TOPOLOGY_SRC) $(VERIFY_MAIN) $(VERIFY_SRC) $(STORE_SRC)) \
 	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
@@ -470,7 +480,8 @@ BINARY_NAME = pinstep-$(VERSION)-linux-$(MACHINE)
 BINARY_TREE = $(BINARY)/$(BINARY_NAME)
 IN_BINARY = \
 	$(patsubst %,%:bin,$(filter $(BINARY)/bin/%,$(BINARY_PROGRAMS))) \
-	$(patsubst %,%:libexec/pinstep,$(filter $(BINARY)/libexec/%,$(BINARY_STATIC)) contrib/packaging/binary/pinstep-fetch) \
+	$(patsubst %,%:libexec/pinstep,$(filter $(BINARY)/libexec/%,$(BINARY_STATIC)) \
+		$(BINARY_VERIFY) contrib/packaging/binary/pinstep-fetch) \
 	$(BINARY_FETCH):lib/pinstep \
 	$(SOLVER:%=%:libexec/pinstep/solver) \
 	$(patsubst %,%:share/bash-completion/completions,$(filter-out %-worker.bash,$(wildcard contrib/completions/*.bash))) \
@@ -486,7 +497,7 @@ dist-binary: $(BINARY_PROGRAMS) $(SOLVER) $(BINARY)/README
 	$(Q)rm -rf $(BINARY_TREE) && mkdir -p $(BINARY_TREE)
 	@$(call put,$(IN_BINARY),$(BINARY_TREE)/)
 	$(Q)contrib/packaging/binary/bundle $(BINARY_FETCH) $(BINARY_TREE)/lib/pinstep $(BINARY_TREE)/share/doc/pinstep
-	$(Q)strip $(BINARY_TREE)/bin/* $(BINARY_TREE)/libexec/pinstep/pinstep-[bm]* $(BINARY_TREE)/lib/pinstep/pinstep-fetch
+	$(Q)strip $(BINARY_TREE)/bin/* $(BINARY_TREE)/libexec/pinstep/pinstep-[bmv]* $(BINARY_TREE)/lib/pinstep/pinstep-fetch
 	$(call quiet,GEN,$(BUILD)/$(BINARY_NAME).tar.gz)tar -C $(BINARY) --owner=0 --group=0 -czf $(BUILD)/$(BINARY_NAME).tar.gz $(BINARY_NAME)
 
 clean:

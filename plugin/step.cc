@@ -127,6 +127,7 @@ Result<PreparedTask> prepare(const Host& host, const State& state, const Environ
   request.address_pattern = state.site.settings.address;
   request.enoent_wait = state.site.settings.enoent_wait;
   auto task = prepare_task(request, clock, &names);
+  if (task) task->environment.set(variable::kStepPlugin, PINSTEP_VERSION);
   if (task && facts.place.id.kind == StepId::Kind::batch)
     finish_batch(pin, request.argv, request.own_bin, *task);
   return task;

@@ -100,9 +100,13 @@ _pinstep_launch() {
 	esac
 	if ((i < COMP_CWORD)); then
 		((i + 1 == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$word"))
+	elif [[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " == *' verify '* ]]; then
+		_pinstep_offer '--json --timeout'
 	elif [[ $word == -* ]]; then
 		_pinstep_offer '--env-spec --shape --child --bind --memory --visible --gpus-per-rank --topology --ignore-link --system-cores
-			--strict --print-map --score --svg --verbose --dry-run --ranks --gpus --cpus --json --help --version --'
+			--strict --print-map --score --svg --verbose --dry-run --ranks --gpus --cpus --json --timeout --help --version --'
+	else
+		_pinstep_offer 'verify'
 	fi
 }
 

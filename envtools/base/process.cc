@@ -148,6 +148,12 @@ std::string own_program_directory() {
   return std::string(program.substr(0, program.rfind('/')));
 }
 
+std::string private_file(std::string_view name, std::string_view installed) {
+  const std::string beside = own_program_directory() + "/../libexec/pinstep/" + std::string(name);
+  if (::access(beside.c_str(), F_OK) == 0) return beside;
+  return std::string(installed) + "/" + std::string(name);
+}
+
 Result<CommandResult> run(const Command& command, std::size_t output_limit) {
   std::string output;
   auto result = run(

@@ -24,6 +24,10 @@ std::string working_directory();
 // The directory this program was started from, by /proc/self/exe; "" where that cannot be read.
 std::string own_program_directory();
 
+// A file that only pinstep's programs call: in ../libexec/pinstep of this program's directory, else in
+// `installed`.
+std::string private_file(std::string_view name, std::string_view installed);
+
 struct Command {
   std::vector<std::string> argv;  // argv[0] is searched on PATH of `environment` unless it has a '/'
   Environment environment;

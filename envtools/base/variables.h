@@ -20,6 +20,7 @@ inline constexpr std::string_view kStepPrefixOfNames = "PINSTEP_STEP_";
 inline constexpr std::string_view kStepId = "PINSTEP_STEP_ID";          // <job>.<step> that was prepared
 inline constexpr std::string_view kStepPrefix = "PINSTEP_STEP_PREFIX";  // the active prefix
 inline constexpr std::string_view kStepEnv = "PINSTEP_STEP_ENV";        // environment id, or '-' (not pinned)
+inline constexpr std::string_view kStepPlugin = "PINSTEP_STEP_PLUGIN";  // the plugin's version, if it prepared
 inline constexpr std::string_view kStepUndo = "PINSTEP_STEP_UNDO";      // how to leave the prefix again
 inline constexpr std::string_view kStepSet = "PINSTEP_STEP_SET";        // rendezvous values that are ours
 
@@ -30,12 +31,13 @@ struct Description {
 };
 
 // For the manual page, which a test compares with this table.
-inline constexpr std::array<Description, 7> kAll{{
+inline constexpr std::array<Description, 8> kAll{{
     {kPin, "sbatch, salloc, srun", "the pin: what the job's steps run in"},
     {kOffer, "srun", "node, addresses and held port srun offers to its step"},
     {kStepId, "pinstep", "the job and step whose environment was prepared"},
     {kStepPrefix, "pinstep", "the active prefix"},
     {kStepEnv, "pinstep", "the environment id, or - for a prefix that is not pinned"},
+    {kStepPlugin, "pinstep", "the version of the plugin, where it prepared the step"},
     {kStepUndo, "pinstep", "what leaving the prefix has to take back"},
     {kStepSet, "pinstep", "the rendezvous variables set by pinstep for this step"},
 }};

@@ -94,9 +94,7 @@ bool wants_json(const Arguments& arguments) {
 std::string json_string(std::string_view text) { return dump_json(std::string(text)); }
 
 std::string private_file(std::string_view name) {
-  const std::string beside = own_program_directory() + "/../libexec/pinstep/" + std::string(name);
-  if (::access(beside.c_str(), F_OK) == 0) return beside;
-  return std::string(PINSTEP_LIBEXECDIR) + "/" + std::string(name);
+  return pinstep::private_file(name, PINSTEP_LIBEXECDIR);
 }
 
 std::string absolute(std::string_view path, const std::string& directory) {

@@ -18,6 +18,7 @@
 #include "launcher/launch/find_map.h"
 #include "launcher/launch/options.h"
 #include "launcher/launch/place.h"
+#include "launcher/launch/verify.h"
 #include "launcher/mapfile/show_map.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/port.h"
@@ -49,8 +50,9 @@ int end(const Error& error, const StepFacts& facts) {
 
 // A program that is not there is the same for all tasks of a node; another error may be one task's own.
 // The step goes on, as it does where srun cannot start a program.
-int run_program(const LaunchOptions& options, const Environment& environment, const StepFacts& facts) {
-  const Error error = exec({options.program, environment});
+int run_program(const std::vector<std::string>& program, const Environment& environment,
+                const StepFacts& facts) {
+  const Error error = exec({program, environment});
   const bool is_same_for_all = error.kind == ErrorKind::not_found || error.kind == ErrorKind::refused;
   if (facts.local_rank == 0 || !is_same_for_all)
     write_message(STDERR_FILENO, failure_line(error, facts.place.node));
@@ -91,7 +93,9 @@ int run_placed(const LaunchOptions& options, Environment environment, const Step
   if (options.is_strict && !placement.problems.empty()) return end(placement.problems.front(), facts);
   for (const std::string& message : placement.messages) write_message(STDERR_FILENO, message);
   for (const auto& [name, value] : placement.variables) environment.set(name, value);
-  return run_program(options, environment, facts);
+  if (options.verifies)
+    return run_program(verify_command(options.program, placement.map, facts.local_rank), environment, facts);
+  return run_program(options.program, environment, facts);
 }
 
 // Without a step a node has no name but the kernel's.

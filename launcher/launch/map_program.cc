@@ -12,9 +12,8 @@ namespace {
 constexpr std::size_t kMostBytes = 1 << 20;
 
 Result<std::string> map_program() {
-  for (const std::string& directory :
-       {own_program_directory() + "/../libexec/pinstep", std::string(PINSTEP_LIBEXECDIR)})
-    if (std::string path = directory + "/pinstep-map"; ::access(path.c_str(), X_OK) == 0) return path;
+  std::string path = private_file("pinstep-map", PINSTEP_LIBEXECDIR);
+  if (::access(path.c_str(), X_OK) == 0) return path;
   return fail(ErrorKind::not_found, "this pinstep was built without hwloc");
 }
 

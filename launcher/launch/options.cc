@@ -11,11 +11,15 @@ namespace pinstep {
 
 const char* const kLaunchUsage =
     R"(usage: pinstep-launch [OPTION]... -- PROGRAM [ARGUMENT]...
+       pinstep-launch [OPTION]... verify [--json] [--timeout=SECONDS]
        pinstep-launch --dry-run --ranks=N [OPTION]...
 
 Runs PROGRAM as one rank of a Slurm step: in the job's environment, on the rank's
 cores, GPU and memory node, and with the variables by which the ranks find each
 other (MASTER_ADDR, RANK, WORLD_SIZE, ...). To be started by srun.
+
+With verify the ranks compare what they have instead: map, GPUs, driver, NCCL,
+pinstep, environment, kernel. Rank 0 names the nodes that are not like the others.
 
   --env-spec=PREFIX   the environment: a directory with conda-meta/pinstep/activation
   --env-spec=none     no environment, also where the job has one
@@ -39,10 +43,11 @@ other (MASTER_ADDR, RANK, WORLD_SIZE, ...). To be started by srun.
   --ranks=N           with --dry-run: ranks on the node
   --gpus=LIST         with --dry-run: GPUs in bus order (0-3, none) instead of all
   --cpus=LIST         with --dry-run: processors (0-15,32-47) instead of all allowed
-  --json              print the map as JSON
+  --json              print the map, or what verify finds, as JSON
+  --timeout=SECONDS   with verify: how long to wait for the slowest rank (60)
   --help, --version
 
-Exit status: that of PROGRAM; 125 pinstep-launch itself failed, 126 PROGRAM cannot
+Exit status: that of PROGRAM, of verify 1 where something differs; 125 pinstep-launch itself failed, 126 PROGRAM cannot
 be run, 127 it was not found, 2 wrong usage.
 )";
 
@@ -142,10 +147,12 @@ Result<void> check(const LaunchOptions& options) {
 Result<LaunchOptions> parse_launch_options(const std::vector<std::string>& arguments) {
   LaunchOptions options;
   std::size_t i = 0;
+  bool has_ended = false;
   for (; i < arguments.size() && arguments[i].starts_with('-'); ++i) {
     const std::string_view word = arguments[i];
     if (word == "--") {
       ++i;
+      has_ended = true;
       break;
     }
     const auto halves = split_once(word, '=');
@@ -165,6 +172,10 @@ Result<LaunchOptions> parse_launch_options(const std::vector<std::string>& argum
     if (options.action == Action::help || options.action == Action::version) return options;
   }
   options.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
+  if (!has_ended && !options.program.empty() && options.program[0] == "verify") {
+    options.verifies = true;
+    options.program[0] = "pinstep-verify";
+  }
   if (const auto fits = check(options); !fits) return tl::unexpected(fits.error());
   return options;
 }

@@ -37,6 +37,7 @@ struct LaunchOptions {
   std::optional<std::string> gpus;
   std::optional<std::string> cpus;
 
+  bool verifies = false;             // `program` is pinstep-verify, by this name, and the arguments for it
   std::vector<std::string> program;  // never empty for launch
 };
 

@@ -68,6 +68,7 @@ Placement place_rank(const LaunchOptions& options, const Environment& environmen
     placement.problems.push_back(found.map.error());
   } else {
     NodeMap& map = *found.map;
+    if (options.verifies) placement.map = map;
     if (!options.binds)
       for (MappedRank& rank : map.ranks) rank.pus = {}, rank.memory_node.reset();
     MappedRank& own = map.ranks[facts.local_rank];

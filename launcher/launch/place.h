@@ -2,6 +2,7 @@
 // program.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "envtools/base/environment.h"
 #include "envtools/pin/pin.h"
 #include "launcher/launch/options.h"
+#include "launcher/mapfile/node_map.h"
 #include "launcher/step/step.h"
 
 namespace pinstep {
@@ -18,6 +20,7 @@ struct Placement {
   std::vector<std::pair<std::string, std::string>> variables;
   std::vector<Error> problems;        // why the rank has not the place it should
   std::vector<std::string> messages;  // whole lines for standard error
+  std::optional<NodeMap> map;         // of the node, for verify
 };
 
 // Never fails: a program starts unbound rather than not at all, unless the caller makes a problem an error.

@@ -10,7 +10,7 @@ def describe(top, build, work):
     """{what: text} of this machine, and of the file system that `work` is on."""
     return {
         "pinstep": _first_line(f"{build}/bin/pinstep-launch", "--version") + _commit(top),
-        "Slurm": _first_line("srun", "--version"),
+        "Slurm": _first_line("/usr/sbin/slurmd", "-V"),
         "system": f"Linux {platform.release()}, {' '.join(platform.libc_ver())}, Python {platform.python_version()}",
         "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} of {os.cpu_count()} usable",
         "BLAS": _blas(f"{build}/bin/pinstep-worker"),
