@@ -11,6 +11,7 @@
 #include <list>
 
 #include "envtools/base/text.h"
+#include "launcher/worker/store/sockets.h"
 #include "launcher/worker/store/tcp_store.h"
 #include "launcher/worker/store/wire.h"
 
@@ -35,42 +36,6 @@ struct Connection {
   bool wants_verdict = false;
   bool is_over = false;
 };
-
-Result<UniqueFd> listen_on(int family, std::uint16_t port) {
-  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int on = 1, off = 0;
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  sockaddr_in four{};
-  four.sin_family = AF_INET;
-  four.sin_port = htons(port);
-  const bool is_six = family == AF_INET6;
-  const auto* address = is_six ? reinterpret_cast<sockaddr*>(&six) : reinterpret_cast<sockaddr*>(&four);
-  const bool is_listening =
-      socket.valid() && ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-      (!is_six || ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) &&
-      ::bind(socket.get(), address, is_six ? sizeof six : sizeof four) == 0 &&
-      ::listen(socket.get(), SOMAXCONN) == 0;
-  if (!is_listening)
-    return fail_errno(errno, "serve the ranks on port", std::to_string(port),
-                      "MASTER_PORT must be free on the node of rank 0");
-  return socket;
-}
-
-Result<UniqueFd> listen_on(std::uint16_t port) {
-  auto six = listen_on(AF_INET6, port);
-  if (six || six.error().kind == ErrorKind::busy) return six;
-  return listen_on(AF_INET, port);
-}
-
-Result<std::uint16_t> port_of(const UniqueFd& socket) {
-  sockaddr_in6 address{};  // the port is at the same place in both families
-  socklen_t size = sizeof address;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
-    return fail_errno(errno, "ask for", "the store's port");
-  return ntohs(address.sin6_port);
-}
 
 }  // namespace
 

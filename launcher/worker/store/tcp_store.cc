@@ -1,7 +1,5 @@
 #include "launcher/worker/store/tcp_store.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -11,6 +9,7 @@
 #include <cerrno>
 
 #include "envtools/base/text.h"
+#include "launcher/worker/store/sockets.h"
 #include "launcher/worker/store/wire.h"
 
 namespace pinstep::worker {
@@ -21,64 +20,6 @@ using Now = std::chrono::steady_clock;
 constexpr Milliseconds kBetweenTries{50};
 constexpr Milliseconds kAnswerTime{10'000};  // a request that waits for nobody
 
-int left(Now::time_point until) {
-  return static_cast<int>(
-      std::max<std::int64_t>(0, std::chrono::ceil<Milliseconds>(until - Now::now()).count()));
-}
-
-std::string shown(const std::string& host, std::uint16_t port) {
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
-}
-
-// Connected before `until`, or an invalid one with errno.
-UniqueFd connect_to(const addrinfo& target, Now::time_point until) {
-  UniqueFd socket(::socket(target.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return socket;
-  if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) == 0) return socket;
-  if (errno != EINPROGRESS) return {};
-  pollfd watched{socket.get(), POLLOUT, 0};
-  int error = ETIMEDOUT;
-  socklen_t size = sizeof error;
-  if (::poll(&watched, 1, left(until)) == 1) ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error == 0) return socket;
-  errno = error;
-  return {};
-}
-
-// One try at one host.
-Result<UniqueFd> try_host(const std::string& host, std::uint16_t port, Now::time_point until) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); status != 0)
-    return fail(ErrorKind::not_found, "cannot find host '" + host + "': " + ::gai_strerror(status));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
-  int error = 0;
-  for (const addrinfo* target = found; target != nullptr; target = target->ai_next) {
-    UniqueFd socket = connect_to(*target, until);
-    if (socket.valid()) return socket;
-    error = errno;
-  }
-  return fail_errno(error, "reach rank 0 at", shown(host, port));
-}
-
-std::string local_address(const UniqueFd& socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  char text[INET6_ADDRSTRLEN] = "";
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
-  if (address.ss_family == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in&>(address).sin_addr, text, sizeof text);
-    return text;
-  }
-  const in6_addr& six = reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
-  if (IN6_IS_ADDR_V4MAPPED(&six))
-    ::inet_ntop(AF_INET, six.s6_addr + 12, text, sizeof text);
-  else
-    ::inet_ntop(AF_INET6, &six, text, sizeof text);
-  return text;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<TcpStore>> TcpStore::connect(const Meeting& meeting, const Member& member,
@@ -88,8 +29,8 @@ Result<std::unique_ptr<TcpStore>> TcpStore::connect(const Meeting& meeting, cons
   Result<UniqueFd> socket = fail(ErrorKind::invalid, "no address of rank 0 is known");
   for (std::size_t i = 0; !meeting.hosts.empty(); ++i) {
     const std::string& host = meeting.hosts[i % meeting.hosts.size()];
-    store->server_ = shown(host, meeting.port);
-    socket = try_host(host, meeting.port, until);
+    store->server_ = shown_address(host, meeting.port);
+    socket = connect_to(host, meeting.port, "rank 0", until);
     if (socket || Now::now() >= until) break;
     ::poll(nullptr, 0, static_cast<int>(kBetweenTries.count()));
   }
@@ -132,14 +73,14 @@ Result<Message> TcpStore::exchange(const Message& request, Milliseconds timeout)
     if (sent >= 0 || errno == EINTR) continue;
     if (errno != EAGAIN) return gone();
     pollfd watched{socket_.get(), POLLOUT, 0};
-    if (::poll(&watched, 1, left(until)) == 0) return silent();
+    if (::poll(&watched, 1, poll_time(until)) == 0) return silent();
   }
   for (;;) {
     bool is_broken = false;
     if (auto answer = take_message(received_, is_broken); answer && !answer->empty()) return *answer;
     if (is_broken) return fail(ErrorKind::network, server + "gives an answer that is none");
     pollfd watched{socket_.get(), POLLIN, 0};
-    if (::poll(&watched, 1, left(until)) == 0) return silent();
+    if (::poll(&watched, 1, poll_time(until)) == 0) return silent();
     char chunk[65536];
     const ssize_t size = ::read(socket_.get(), chunk, sizeof chunk);
     if (size > 0) received_.append(chunk, static_cast<std::size_t>(size));

@@ -27,8 +27,18 @@ bool is_shared(const Error& error) {
 Session::~Session() = default;
 
 Result<void> Session::open(const Environment& environment) {
+  PINSTEP_TRY(meet(environment));
+  return connect(transport_, place_.size, "gloo/");
+}
+
+Result<void> Session::meet(const Environment& environment) {
   PINSTEP_TRY(find_place(environment));
-  return place_.size == 1 ? connect(transport_, 1, "") : connect();
+  if (place_.size == 1) return {};
+  auto store = TcpStore::connect(*place_.meeting, {place_.cookie, place_.size, place_.rank, settings_.node},
+                                 settings_.start_time);
+  if (!store) return tl::unexpected(store.error());
+  store_ = std::move(*store);
+  return {};
 }
 
 Result<void> Session::find_place(const Environment& environment) {
@@ -61,20 +71,12 @@ Result<void> Session::serve(std::uint16_t port, std::uint32_t size) {
   return {};
 }
 
-Result<void> Session::connect() {
-  auto store = TcpStore::connect(*place_.meeting, {place_.cookie, place_.size, place_.rank, settings_.node},
-                                 settings_.start_time);
-  if (!store) return tl::unexpected(store.error());
-  store_ = std::move(*store);
-  return connect(transport_, place_.size, "gloo/");
-}
-
 Result<void> Session::connect(std::unique_ptr<Transport>& to, std::uint32_t size, const std::string& keys) {
   if (size == 1) {
     to = std::make_unique<ThreadTransport>(std::make_shared<ThreadGroup>(1, settings_.deadline), 0, device_);
     return {};
   }
-  GlooSettings gloo{place_.rank,        size, gloo_address(), settings_.interface, settings_.start_time,
+  GlooSettings gloo{place_.rank,        size, address(), settings_.interface, settings_.start_time,
                     settings_.deadline, keys};
   auto transport = GlooTransport::create(gloo, device_);
   if (!transport) return tl::unexpected(transport.error());
@@ -91,7 +93,7 @@ Result<Transport*> Session::group(std::uint32_t count) {
 
 // The one by which this node reaches rank 0's. On that node itself it may be the loopback's, which is of no use
 // to others.
-std::string Session::gloo_address() const {
+std::string Session::address() const {
   if (place_.size == place_.local_size || !is_loopback(store_->own_address())) return store_->own_address();
   SystemNameService names;
   const auto addresses = own_addresses(settings_.node, names);

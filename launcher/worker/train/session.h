@@ -39,10 +39,17 @@ class Session {
   // Reads the place from the environment or PMIx and connects to all. Errors: those of place_from_environment,
   // the stores and the transport.
   Result<void> open(const Environment& environment);
+  // Only the first half of it: this rank is known to rank 0 and has the store; connected to nobody else. A rank
+  // that is alone has no store.
+  Result<void> meet(const Environment& environment);
 
   const Place& place() const { return place_; }
   Transport& transport() { return *transport_; }
   std::string_view transport_name() const { return place_.size == 1 ? "none" : "gloo"; }
+
+  TcpStore* store() { return store_.get(); }
+  // The literal address by which other nodes reach this one. After meet().
+  std::string address() const;
 
   // The first `count` ranks among themselves, which call it together; it lives as long as the session. Errors:
   // those of the store and the transport.
@@ -57,9 +64,7 @@ class Session {
  private:
   Result<void> find_place(const Environment& environment);
   Result<void> serve(std::uint16_t port, std::uint32_t size);
-  Result<void> connect();
   Result<void> connect(std::unique_ptr<Transport>& to, std::uint32_t size, const std::string& keys);
-  std::string gloo_address() const;
 
   const SessionSettings settings_;
   Device& device_;
