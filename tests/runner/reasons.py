@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x20000000, 0x40000000
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
 CGROUP_V1 = ("freezer", "cpuset", "devices")     # the controllers Slurm's plugins want
 
 
@@ -21,14 +21,24 @@ def of(text):
 def _root(_):
     if os.geteuid() != 0:
         return "only root can start a cluster"
-    # A container's root may be root in name only. Asked in a child, which takes the namespaces away.
+    # A container's root may be root in name only.
+    error = _error_of_unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET)
+    return f"this root cannot make namespaces ({error})" if error else None
+
+
+def _user_namespaces(_):
+    return _error_of_unshare(CLONE_NEWUSER)
+
+
+def _error_of_unshare(namespaces):
+    """Asked in a child, which takes the namespaces away."""
     pid = os.fork()
     if pid == 0:
         libc = ctypes.CDLL(None, use_errno=True)
-        failed = libc.unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET)
+        failed = libc.unshare(namespaces)
         os._exit(ctypes.get_errno() if failed else 0)
     error = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return f"this root cannot make namespaces ({os.strerror(error)})" if error else None
+    return os.strerror(error) if error else None
 
 
 def _cgroup_v1(_):
@@ -72,6 +82,7 @@ def _worker(build):
 
 
 _CHECKS = {"no root": _root, "no cgroup v1": _cgroup_v1, "no second Slurm": _second_slurm,
-           "no GPU": _gpu, "no FUSE": _fuse, "no test data": _test_data, "no worker": _worker}
+           "no user namespaces": _user_namespaces, "no GPU": _gpu, "no FUSE": _fuse, "no test data": _test_data,
+           "no worker": _worker}
 
 REASONS = tuple(_CHECKS)
