@@ -23,6 +23,7 @@ inline constexpr std::string_view kStepEnv = "PINSTEP_STEP_ENV";        // envir
 inline constexpr std::string_view kStepPlugin = "PINSTEP_STEP_PLUGIN";  // the plugin's version, if it prepared
 inline constexpr std::string_view kStepUndo = "PINSTEP_STEP_UNDO";      // how to leave the prefix again
 inline constexpr std::string_view kStepSet = "PINSTEP_STEP_SET";        // rendezvous values that are ours
+inline constexpr std::string_view kStepPlace = "PINSTEP_STEP_PLACE";    // values of pinstep-launch that are ours
 
 struct Description {
   std::string_view name;
@@ -31,7 +32,7 @@ struct Description {
 };
 
 // For the manual page, which a test compares with this table.
-inline constexpr std::array<Description, 8> kAll{{
+inline constexpr std::array<Description, 9> kAll{{
     {kPin, "sbatch, salloc, srun", "the pin: what the job's steps run in"},
     {kOffer, "srun", "node, addresses and held port srun offers to its step"},
     {kStepId, "pinstep", "the job and step whose environment was prepared"},
@@ -40,6 +41,7 @@ inline constexpr std::array<Description, 8> kAll{{
     {kStepPlugin, "pinstep", "the version of the plugin, where it prepared the step"},
     {kStepUndo, "pinstep", "what leaving the prefix has to take back"},
     {kStepSet, "pinstep", "the rendezvous variables set by pinstep for this step"},
+    {kStepPlace, "pinstep-launch", "the variables of the rank's place set by pinstep-launch"},
 }};
 
 }  // namespace pinstep::variable

@@ -7,15 +7,35 @@
 namespace pinstep {
 namespace {
 
-// The union of "0x3,0xc"; nothing if one of them is no mask.
-std::optional<Bits> all_masks(std::string_view list) {
-  Bits all;
+// The masks "0x3,0xc"; nothing if one of them is none.
+std::optional<std::vector<Bits>> parse_masks(std::string_view list) {
+  std::vector<Bits> masks;
   for (const std::string_view mask : split(list, ',')) {
     const auto bits = Bits::parse_mask(mask);
     if (!bits) return std::nullopt;
-    all.add(*bits);
+    masks.push_back(*bits);
   }
+  return masks;
+}
+
+Bits all_of(const std::vector<Bits>& masks) {
+  Bits all;
+  for (const Bits& mask : masks) all.add(mask);
   return all;
+}
+
+bool do_meet(const std::vector<Bits>& masks) {
+  std::size_t count = 0;
+  for (const Bits& mask : masks) count += mask.count();
+  return count != all_of(masks).count();
+}
+
+// Whether Slurm has computed the masks, and has done so without being told how (NOTES.md in launcher/step).
+bool is_automatic(std::string_view type, std::string_view list, const std::vector<Bits>& masks) {
+  if (!type.starts_with("mask_cpu")) return false;  // "cores,mask_cpu:" and the like
+  for (const std::string_view mask : split(list, ','))
+    if (!mask.starts_with("0x")) return false;
+  return !do_meet(masks);
 }
 
 std::string text_or_dash(const Bits& bits) { return bits.empty() ? "-" : bits.text(); }
@@ -32,13 +52,18 @@ std::optional<std::uint32_t> number_of_each(const std::vector<GpuReport>& report
 }  // namespace
 
 StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::uint32_t local_size) {
-  const std::string_view type = environment.get("SLURM_CPU_BIND_TYPE").value_or("");
-  if (type.empty() || type.starts_with("none") || type.starts_with("threads") || type.starts_with("cores"))
-    return {affinity, {}};
-  if (!type.starts_with("mask_cpu")) return {std::nullopt, "srun --cpu-bind has bound the ranks"};
-  const auto masks = all_masks(environment.get("SLURM_CPU_BIND_LIST").value_or(""));
-  if (masks && affinity.is_within(*masks)) return {*masks, {}};
+  constexpr auto users = "srun's --cpu-bind or SLURM_CPU_BIND has bound the ranks";
   if (local_size == 1) return {affinity, {}};
+  const std::string_view type = environment.get("SLURM_CPU_BIND_TYPE").value_or("");
+  const std::string_view list = environment.get("SLURM_CPU_BIND_LIST").value_or("");
+  const bool has_masks = type.find("mask_cpu") != std::string_view::npos;
+  // An entity without masks: nothing was bound.
+  for (const std::string_view unbound : {"", "none", "threads", "cores", "sockets", "ldoms"})
+    if (!has_masks && type.substr(0, type.find(',')) == unbound) return {affinity, {}};
+  if (!has_masks) return {std::nullopt, users};
+  const auto masks = parse_masks(list);
+  if (masks && !is_automatic(type, list, *masks)) return {std::nullopt, users};
+  if (masks && affinity.is_within(all_of(*masks))) return {all_of(*masks), {}};
   return {std::nullopt, "the processors of the step's other ranks are not known"};
 }
 
@@ -57,8 +82,8 @@ std::optional<GpuReport> GpuReport::parse(std::string_view text) {
   return GpuReport{*opens, *given};
 }
 
-bool is_slurms_choice(const Environment& environment) {
-  const auto visible = environment.get("CUDA_VISIBLE_DEVICES");
+bool is_slurms_choice(const Environment& environment, std::string_view name) {
+  const auto visible = environment.get(name);
   const auto given = environment.get("SLURM_STEP_GPUS");
   if (!visible || !given) return false;
   if (*visible == *given) return true;

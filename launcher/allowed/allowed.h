@@ -19,7 +19,7 @@ struct StepCpus {
 
 // `affinity` is this task's. Slurm's automatic binding gives each task a mask and all of them the list of
 // masks: together these are the step's processors. A binding that the user chose stays as it is, where it can
-// be told from an automatic one.
+// be told from an automatic one; a rank that is alone on its node has the processors of either.
 StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::uint32_t local_size);
 
 // ---- GPUs
@@ -34,8 +34,8 @@ struct GpuReport {
   bool operator==(const GpuReport&) const = default;
 };
 
-// CUDA_VISIBLE_DEVICES as Slurm has set it, not the user.
-bool is_slurms_choice(const Environment& environment);
+// `name`, one of CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and their like, as Slurm has set it, not the user.
+bool is_slurms_choice(const Environment& environment, std::string_view name);
 
 GpuReport gpu_report(const Environment& environment, const Bits& opens);
 

@@ -3,6 +3,7 @@
 //
 // In a step that the plugin prepared it only gives the rank its place (place.h). Elsewhere (a cluster without
 // the plugin) it does first what the plugin would have done; what it cannot do is in pinstep-launch(1).
+#include <fcntl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -86,13 +87,27 @@ Result<void> hold_for_program(const PreparedTask& task, const StepFacts& facts) 
   return keep_through_exec(std::move(port->socket));
 }
 
-// The last step before the program: what the environment is now decides what is unset in it.
+// What the program is to the step: by its name, or by the shape that the user or the job's pin says.
+Program program_kind(const LaunchOptions& options, const Environment& environment) {
+  if (options.is_child) return Program::rank;
+  const auto pin = Pin::parse(environment.get(variable::kPin).value_or(""));
+  const Shape asked = options.shape.value_or(pin ? pin->shape : Shape::automatic);
+  if (asked == Shape::none) return Program::rank;
+  return effective_shape(asked, options.program) == Shape::rank ? Program::rank : Program::starts_them;
+}
+
+// The last step before the program: what the environment is now decides what is unset in it. Values of a
+// launcher around this one are not the user's.
 int run_placed(const LaunchOptions& options, Environment environment, const StepFacts& facts) {
   SystemClock clock;
-  const Placement placement = place_rank(options, environment, facts, clock);
+  environment = forget_recorded(std::move(environment), variable::kStepPlace);
+  const Placement placement =
+      place_rank(options, environment, facts, program_kind(options, environment), clock);
   if (options.is_strict && !placement.problems.empty()) return end(placement.problems.front(), facts);
   for (const std::string& message : placement.messages) write_message(STDERR_FILENO, message);
   for (const auto& [name, value] : placement.variables) environment.set(name, value);
+  if (!placement.variables.empty())
+    environment.set(variable::kStepPlace, set_record(facts.place.id, placement.variables));
   if (options.verifies)
     return run_program(verify_command(options.program, placement.map, facts.local_rank), environment, facts);
   return run_program(options.program, environment, facts);
@@ -118,9 +133,29 @@ int print_map(const LaunchOptions& options) {
   return 0;
 }
 
+// Whether the process was started with this variable; true where that cannot be read.
+bool was_started_with(pid_t process, std::string_view name) {
+  const UniqueFd file(::open(("/proc/" + std::to_string(process) + "/environ").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return true;
+  std::string text(1, '\0');
+  char block[4096];
+  for (ssize_t got = 0; (got = ::read(file.get(), block, sizeof block)) > 0;)
+    text.append(block, static_cast<std::size_t>(got));
+  return text.find('\0' + std::string(name) + '=') != std::string::npos;
+}
+
+// torchrun gives its ranks one thread each where its user has said nothing.
+Environment forget_torchruns_threads(Environment environment) {
+  constexpr std::string_view name = "OMP_NUM_THREADS";
+  if (environment.has("TORCHELASTIC_RUN_ID") && environment.get(name) == "1" &&
+      !was_started_with(::getppid(), name))
+    environment.unset(name);
+  return environment;
+}
+
 // A rank that a task has started: environment and rendezvous are the task's and what it was told.
 int launch_child(const LaunchOptions& options) {
-  const Environment environment = process_environment();
+  const Environment environment = forget_torchruns_threads(process_environment());
   const auto facts = read_child_facts(environment);
   if (!facts) return end(facts.error(), partial_step_facts(environment));
   return run_placed(options, environment, *facts);

@@ -1,6 +1,7 @@
 #include "launcher/launch/place.h"
 
 #include "launcher/bind/bind.h"
+#include "launcher/exports/interface.h"
 #include "launcher/launch/draw_map.h"
 #include "launcher/launch/find_map.h"
 #include "launcher/mapfile/show_map.h"
@@ -19,6 +20,12 @@ std::string rank_line(const NodeMap& map, const StepFacts& facts,
   for (const auto& [name, value] : variables)
     text.append(&name == &variables.front().first ? "; " : " ").append(name).append("=").append(value);
   return text + "\n";
+}
+
+std::string interface(const Environment& environment) {
+  auto master = environment.get("MASTER_ADDR");
+  if (!master) master = environment.get("PET_MASTER_ADDR");
+  return master ? interface_towards_master(std::string(*master)) : "";
 }
 
 // False where the rank runs on other processors than the map says.
@@ -59,7 +66,7 @@ void draw(const NodeMap& map, const std::optional<Bits>& cpus, const LaunchOptio
 }  // namespace
 
 Placement place_rank(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
-                     Clock& clock) {
+                     Program program, Clock& clock) {
   Placement placement;
   if (facts.place.id.kind != StepId::Kind::tasks && !options.is_child) return placement;
   const bool speaks = facts.local_rank == 0;
@@ -74,7 +81,8 @@ Placement place_rank(const LaunchOptions& options, const Environment& environmen
     MappedRank& own = map.ranks[facts.local_rank];
     // The number of threads follows from the cores, so only where the rank is on them.
     if (!bind_rank(own, found.affinity, options.memory, placement.problems)) own.pus = {};
-    placement.variables = exported_variables(map, facts.local_rank, environment, options.visible);
+    placement.variables = exported_variables(map, facts.local_rank, environment,
+                                             {options.visible, program, interface(environment), ""});
     if (options.is_verbose) placement.messages.push_back(rank_line(map, facts, placement.variables));
     if (speaks) tell(map, options, facts, placement.messages);
     if (speaks) draw(map, found.cpus, options, facts, environment, placement.messages);

@@ -25,6 +25,6 @@ struct Placement {
 
 // Never fails: a program starts unbound rather than not at all, unless the caller makes a problem an error.
 Placement place_rank(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
-                     Clock& clock);
+                     Program program, Clock& clock);
 
 }  // namespace pinstep

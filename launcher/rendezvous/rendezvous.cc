@@ -215,8 +215,8 @@ std::string set_record(const StepId& id, const Variables& variables) {
   return record;
 }
 
-Environment forget_rendezvous(Environment environment) {
-  const std::string record(environment.get(variable::kStepSet).value_or(""));
+Environment forget_recorded(Environment environment, std::string_view record_name) {
+  const std::string record(environment.get(record_name).value_or(""));
   for (const std::string_view field : split(record, ';')) {
     const auto halves = split_once(field, '=');
     if (!halves) continue;
@@ -224,7 +224,12 @@ Environment forget_rendezvous(Environment environment) {
     const auto value = percent_decode(halves->after);
     if (name && value && environment.get(*name) == std::string_view(*value)) environment.unset(*name);
   }
-  environment.unset(variable::kStepSet);
+  environment.unset(record_name);
+  return environment;
+}
+
+Environment forget_rendezvous(Environment environment) {
+  environment = forget_recorded(std::move(environment), variable::kStepSet);
   for (const std::string_view name : kRendezvousNames)
     if (environment.get(name) == "") environment.unset(name);
   return environment;

@@ -64,12 +64,14 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 Result<Variables> rendezvous_variables(const Environment& environment, const StepFacts& facts, Shape shape,
                                        const Endpoint& endpoint, Values values);
 
-// `NAME=value` records of ours, for PINSTEP_STEP_SET.
+// `NAME=value` records of ours, for PINSTEP_STEP_SET and PINSTEP_STEP_PLACE.
 std::string set_record(const StepId& id, const Variables& variables);
 
-// The environment without the variables that PINSTEP_STEP_SET says are ours and that still have the
-// value we gave them, and without that record: an inner srun inherits those of the outer step. A rendezvous
-// variable with an empty value goes, too: nobody can mean it.
+// The environment without the variables that a record says are ours and that still have the value we gave
+// them, and without that record: an inner srun inherits those of the outer step.
+Environment forget_recorded(Environment environment, std::string_view record_name);
+
+// That with PINSTEP_STEP_SET. A rendezvous variable with an empty value goes, too: nobody can mean it.
 Environment forget_rendezvous(Environment environment);
 
 }  // namespace pinstep

@@ -14,15 +14,18 @@ TEST(StepCpus, AreThoseOfAllRanksUnderAutomaticBinding) {
     std::optional<Bits> cpus;
   } cases[] = {
       {nullptr, nullptr, 2, Bits{0, 1}},
-      {"none", nullptr, 2, Bits{0, 1}},
+      {"none", "", 2, Bits{0, 1}},
       {"mask_cpu:", "0x3,0xc", 2, Bits{0, 1, 2, 3}},
-      {"mask_cpu:", "0x3", 2, Bits{0, 1}},
+      {"mask_cpu:", "0x3", 2, Bits{0, 1}},  // --overcommit
+      {"cores", "", 2, Bits{0, 1}},         // without task/affinity
       // Masks of another numbering: nothing is known of the others.
       {"mask_cpu:", "0xc", 2, std::nullopt},
       {"mask_cpu:", "0xc", 1, Bits{0, 1}},
       {"mask_cpu:", "zz", 2, std::nullopt},
       {"map_cpu:", "0,1", 2, std::nullopt},
       {"rank_ldom:", "", 2, std::nullopt},
+      {"rank", "", 2, std::nullopt},
+      {"map_cpu:", "0", 1, Bits{0, 1}},
   };
   for (const auto& [type, list, ranks, cpus] : cases) {
     const auto environment =
@@ -30,6 +33,26 @@ TEST(StepCpus, AreThoseOfAllRanksUnderAutomaticBinding) {
     const StepCpus found = step_cpus(environment, Bits{0, 1}, ranks);
     EXPECT_EQ(found.cpus, cpus) << (type ? type : "") << (list ? list : "");
     EXPECT_EQ(found.why_not.empty(), cpus.has_value());
+  }
+}
+
+TEST(StepCpus, ABindingOfTheUserStays) {
+  const struct {
+    const char* what;
+    const char* type;
+    const char* list;
+  } cases[] = {
+      {"--cpu-bind=mask_cpu:0x3,0xc", "mask_cpu:", "3,c"},
+      {"the same, some with 0x", "mask_cpu:", "0x3,c"},
+      {"--cpu-bind=sockets, two ranks on one", "mask_cpu:", "0x3,0x3"},
+      {"--cpu-bind=cores --overcommit", "cores,mask_cpu:", "0x3"},
+  };
+  for (const auto& [what, type, list] : cases) {
+    const StepCpus found =
+        step_cpus(testing_support::changed({}, {{"SLURM_CPU_BIND_TYPE", type}, {"SLURM_CPU_BIND_LIST", list}}),
+                  Bits{0, 1}, 2);
+    EXPECT_EQ(found.cpus, std::nullopt) << what;
+    EXPECT_EQ(found.why_not, "srun's --cpu-bind or SLURM_CPU_BIND has bound the ranks") << what;
   }
 }
 
@@ -44,8 +67,9 @@ TEST(SlurmsChoice, IsToldFromTheUsers) {
       {"GPU-1", "0", false}, {"", "0", false},
   };
   for (const auto& [visible, given, slurms] : cases)
-    EXPECT_EQ(is_slurms_choice(testing_support::changed(
-                  {}, {{"CUDA_VISIBLE_DEVICES", visible}, {"SLURM_STEP_GPUS", given}})),
+    EXPECT_EQ(is_slurms_choice(
+                  testing_support::changed({}, {{"CUDA_VISIBLE_DEVICES", visible}, {"SLURM_STEP_GPUS", given}}),
+                  "CUDA_VISIBLE_DEVICES"),
               slurms)
         << (visible ? visible : "unset") << " of " << (given ? given : "unset");
 }
