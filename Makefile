@@ -146,6 +146,7 @@ ENV_DIRS = \
 # One rank of a training run, where configure found what it needs.
 WORKER_DIRS = \
 	launcher/worker/bench \
+	launcher/worker/check \
 	launcher/worker/cli \
 	launcher/worker/data \
 	launcher/worker/device \

@@ -113,12 +113,14 @@ _pinstep_launch() {
 _pinstep_worker() {
 	local option word
 	_pinstep_word
-	((COMP_CWORD == 1)) && { _pinstep_offer 'train bench --help --version'; return; }
+	((COMP_CWORD == 1)) && { _pinstep_offer 'train bench check --help --version'; return; }
 	case $option:${COMP_WORDS[1]} in
 	--store:*) _pinstep_offer 'auto tcp pmix' ;;
 	--data:* | --save:*) compopt -o dirnames ;;
 	*:train) _pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
 			--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket --save --json --help' ;;
+	*:check)
+		_pinstep_offer '--timeout --max-skew --min-bandwidth --max-latency --min-memory --min-shm --store --json --help' ;;
 	*:bench)
 		_pinstep_offer '--min --max --factor --iterations --batch --hidden --store --timeout --start-timeout --json --help'
 		[[ $word == -* ]] ||

@@ -68,7 +68,7 @@ def test_options_of_pinstep_launch():
 @pytest.mark.parametrize("verb", manual.worker_usages())
 def test_options_of_pinstep_worker(verb):
     told = manual.options(manual.worker_usages()[verb])
-    offered = re.search(rf"\*:{verb}\) _pinstep_offer '([^']*)'", manual.worker_completion())[1]
+    offered = re.search(rf"\*:{verb}\)\s+_pinstep_offer '([^']*)'", manual.worker_completion())[1]
     page = manual.page("pinstep-worker.1")
     synopsis = re.search(rf"^\.Cm {verb}\n(.*?)(?=^\.Nm|\Z)", manual.section(page, "Sh", "SYNOPSIS"),
                          re.MULTILINE | re.DOTALL)[1]

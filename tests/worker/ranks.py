@@ -47,8 +47,10 @@ def hold_port():
 
 
 class Ranks:
-    def __init__(self, size, options, program=WORKER, verb="train", only=None, own=None, **variables):
-        """`only`: the ranks to start, all by default; `own`: {rank: options of its own}."""
+    def __init__(self, size, options, program=WORKER, verb="train", only=None, own=None, own_variables=None,
+                 wrapper=(), **variables):
+        """`only`: the ranks to start, all by default; `own` and `own_variables`: {rank: options or variables of
+        its own}; `wrapper`: a command in front of each."""
         self.port = hold_port()
         self.began = time.monotonic()
         self.files = {}
@@ -56,10 +58,11 @@ class Ranks:
         for rank in range(size) if only is None else only:
             environment = {"PATH": "/usr/bin:/bin", "RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank,
                            "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1",
-                           "MASTER_PORT": self.port.getsockname()[1], **variables}
+                           "MASTER_PORT": self.port.getsockname()[1], **variables,
+                           **(own_variables or {}).get(rank, {})}
             self.files[rank] = [tempfile.TemporaryFile("w+") for _ in range(2)]
             self.processes[rank] = subprocess.Popen(
-                [program, verb, *options, *(own or {}).get(rank, [])], stdin=subprocess.DEVNULL,
+                [*wrapper, program, verb, *options, *(own or {}).get(rank, [])], stdin=subprocess.DEVNULL,
                 stdout=self.files[rank][0], stderr=self.files[rank][1],
                 env={name: str(value) for name, value in environment.items() if value is not None})
 

@@ -12,18 +12,18 @@
 namespace pinstep::worker {
 namespace {
 
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 unsigned threads_for(const Environment& environment, const Place& place) {
   if (const auto asked = parse_number<unsigned>(environment.get("OMP_NUM_THREADS").value_or(""))) return *asked;
   return place.local_size > 1 ? 1 : 0;
 }
 
 }  // namespace
+
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
 
 unsigned use_threads(CpuDevice& device, const Place& place) {
   const unsigned threads = threads_for(process_environment(), place);

@@ -15,6 +15,9 @@ namespace pinstep::worker {
 [[noreturn]] void run_in_session(SessionSettings settings, Form form,
                                  const std::function<Result<void>(Session& session, CpuDevice& device)>& act);
 
+// This node's name.
+std::string host_name();
+
 // Has the device use OMP_NUM_THREADS threads, or one where ranks share a node: with all of its cores they would
 // get into each other's way. Returns how many; 0 where the device chooses.
 unsigned use_threads(CpuDevice& device, const Place& place);

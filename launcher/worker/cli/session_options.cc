@@ -17,10 +17,14 @@ bool read_store(std::string_view text, StoreKind& value) {
 
 }  // namespace
 
+Option store_option(StoreKind& store) {
+  return choice_option("--store", "auto, tcp or pmix",
+                       [&store](std::string_view text) { return read_store(text, store); });
+}
+
 std::vector<Option> session_options(SessionSettings& session) {
   return {
-      choice_option("--store", "auto, tcp or pmix",
-                    [&session](std::string_view text) { return read_store(text, session.store); }),
+      store_option(session.store),
       seconds_option("--timeout", session.deadline),
       seconds_option("--start-timeout", session.start_time),
   };

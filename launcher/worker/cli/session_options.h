@@ -8,6 +8,8 @@
 
 namespace pinstep::worker {
 
+// --store alone.
+Option store_option(StoreKind& store);
 // --store, --timeout, --start-timeout; the settings must outlive the rows.
 std::vector<Option> session_options(SessionSettings& session);
 

@@ -11,6 +11,7 @@ namespace pinstep::worker {
 // Each does what its usage says, with the words after the verb, and ends the process with the exit code the
 // manual gives; it returns where the words are wrong.
 Error bench_verb(const std::vector<std::string>& words);
+Error check_verb(const std::vector<std::string>& words);
 Error train_verb(const std::vector<std::string>& words);
 
 }  // namespace pinstep::worker

@@ -9,6 +9,7 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "launcher/worker/cli/bench_options.h"
+#include "launcher/worker/cli/check_options.h"
 #include "launcher/worker/cli/train_options.h"
 #include "launcher/worker/cli/verbs.h"
 #include "launcher/worker/train/session.h"
@@ -29,6 +30,7 @@ struct Verb {
 const Verb kVerbs[] = {
     {"train", "train a small network on the ranks of a step", kTrainUsage, train_verb},
     {"bench", "measure what the ranks can exchange, and training steps", kBenchUsage, bench_verb},
+    {"check", "look whether an allocation can train, in seconds", kCheckUsage, check_verb},
 };
 
 std::string usage() {

@@ -1,0 +1,55 @@
+#include "launcher/worker/cli/check_output.h"
+
+#include <cstdio>
+
+namespace pinstep::worker {
+namespace {
+
+std::string count(std::size_t number, const char* of) {
+  return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string lines_of(const Gathered& gathered, Form form) {
+  if (form == Form::text) return "";
+  std::string text;
+  for (const auto& report : gathered.ranks) {
+    if (!report) continue;
+    Json json{{"event", "rank"}};
+    json.update(json_of(*report));
+    text += json_line(json);
+  }
+  return text;
+}
+
+std::string line_of(const Finding& finding, Form form) {
+  if (form == Form::json)
+    return json_line(
+        {{"event", "finding"}, {"kind", finding.kind}, {"text", finding.text}, {"hint", finding.hint}});
+  return "pinstep-worker: check: " + finding.text + "\n" +
+         (finding.hint.empty() ? "" : "pinstep-worker: hint: " + finding.hint + "\n");
+}
+
+std::string line_of_verdict(const Summary& summary, const std::vector<Finding>& findings, Form form) {
+  if (form == Form::json)
+    return json_line({{"event", "verdict"},
+                      {"fit", findings.empty()},
+                      {"findings", findings.size()},
+                      {"ranks", summary.ranks},
+                      {"nodes", summary.nodes},
+                      {"links", summary.links},
+                      {"most_latency", summary.most_latency},
+                      {"least_bandwidth", summary.least_bandwidth},
+                      {"most_skew", summary.most_skew}});
+  const std::string who = count(summary.ranks, "rank") + " on " + count(summary.nodes, "node");
+  if (!findings.empty())
+    return "not fit: " + findings.front().text + (findings.size() > 1 ? ", and more" : "") + "\n";
+  if (summary.links == 0) return "fit: " + who + "\n";
+  char text[160];
+  std::snprintf(text, sizeof text, ", latency up to %.3g us, bandwidth from %.3g GB/s, clocks within %.3g s\n",
+                summary.most_latency * 1e6, summary.least_bandwidth / 1e9, summary.most_skew);
+  return "fit: " + who + text;
+}
+
+}  // namespace pinstep::worker
