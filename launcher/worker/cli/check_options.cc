@@ -10,8 +10,8 @@ const char* const kCheckUsage =
 
 Looks within seconds whether an allocation can train: whether all ranks reach rank 0's port
 and each other, how fast, whether clocks, GPUs, drivers, NCCL and environments agree, and
-whether there is enough memory, shared memory and open files. One task of each node is enough:
-srun --ntasks-per-node=1 pinstep-launch -- pinstep-worker check || exit 1
+whether there is enough memory, shared memory and open files. In a batch script:
+srun pinstep-launch -- pinstep-worker check || exit 1
 
   --timeout=SECONDS        it ends by then, whatever happens (30)
   --max-skew=SECONDS       of a clock against rank 0's (1)
