@@ -43,11 +43,11 @@ class Display:
             for line in lines[:TEXT_LIMIT]:
                 print(f"    {line}")
             if len(lines) > TEXT_LIMIT:
-                print(f"    ... {len(lines) - TEXT_LIMIT} lines more in {self.log}")
+                print(f"    ... {len(lines) - TEXT_LIMIT} lines more in {os.path.relpath(self.log)}")
         for problem in outcome.problems:
             print(f"  FAILED {outcome.suite.name}: {problem}")
         if failed:
-            print(f"  log: {self.log}")
+            print(f"  log: {os.path.relpath(self.log)}")
         sys.stdout.flush()
 
     def _copy(self):

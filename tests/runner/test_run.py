@@ -109,6 +109,24 @@ def test_counts_of_all_suites_are_added_up(suites):
     assert (done.returncode, counts) == (0, (2, 0, 1))
 
 
+@pytest.mark.skips("no root")
+def test_ordinary_users_reach_what_is_in_a_private_directory(suites):
+    """pytest's own directories are root's alone."""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    suites.top.chmod(0o755)
+    suites.section("s", kind="pytest", run="tests/s", budget=30, tests=1, deliberate="test_s.test_fails")
+    directory = suites.directory / "s"
+    directory.mkdir()
+    (directory / "test_s.py").write_text("""import os, subprocess
+def test_fails(): assert False
+def test_reaches(): subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "cat", os.path.realpath(__file__)], check=True)
+""")
+    shutil.copy(RUN.parent / "conftest.py", suites.directory)
+    done, counts = suites.run("check")
+    assert counts == (1, 0, 0), done.stdout
+    assert Path("/proc/self/mountinfo").read_text() == mounts
+
+
 def test_only_suites_of_the_tier_run(suites):
     suites.gtest("s", "passed A.a", DELIBERATE, tiers="full")
     suites.gtest("t", "passed A.a", "passed A.b", DELIBERATE, tiers="check")
