@@ -152,6 +152,7 @@ WORKER_DIRS = \
 	launcher/worker/device \
 	launcher/worker/model \
 	launcher/worker/reducer \
+	launcher/worker/report \
 	launcher/worker/store \
 	launcher/worker/train \
 	launcher/worker/transport

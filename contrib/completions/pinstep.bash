@@ -113,12 +113,15 @@ _pinstep_launch() {
 _pinstep_worker() {
 	local option word
 	_pinstep_word
-	((COMP_CWORD == 1)) && { _pinstep_offer 'train bench check --help --version'; return; }
+	((COMP_CWORD == 1)) && { _pinstep_offer 'train bench check report --help --version'; return; }
 	case $option:${COMP_WORDS[1]} in
 	--store:*) _pinstep_offer 'auto tcp pmix' ;;
-	--data:* | --save:*) compopt -o dirnames ;;
+	--data:* | --save:* | --log:*) compopt -o dirnames ;;
 	*:train) _pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
-			--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket --save --json --help' ;;
+			--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket --log --save --json --help' ;;
+	*:report)
+		_pinstep_offer '--svg --json --help'
+		[[ $word == -* || $option == --svg ]] || compopt -o dirnames ;;
 	*:check)
 		_pinstep_offer '--timeout --max-skew --min-bandwidth --max-latency --min-memory --min-shm --store --json --help' ;;
 	*:bench)

@@ -32,7 +32,8 @@ unsigned use_threads(CpuDevice& device, const Place& place) {
 }
 
 void run_in_session(SessionSettings settings, Form form,
-                    const std::function<Result<void>(Session& session, CpuDevice& device)>& act) {
+                    const std::function<Result<void>(Session& session, CpuDevice& device)>& act,
+                    const std::function<void(const Ending& ending)>& failed) {
   const Environment environment = process_environment();
   CpuDevice device;
   settings.node = host_name();
@@ -44,6 +45,7 @@ void run_in_session(SessionSettings settings, Form form,
     session.close();
   else
     ending = session.give_up(done.error());
+  if (!done && failed) failed(ending);
   if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
   if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));
   // Not through destructors: Gloo's reset the connections, with what is still on its way to others.

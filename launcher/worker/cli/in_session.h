@@ -11,9 +11,10 @@
 namespace pinstep::worker {
 
 // Opens a session, calls `act` and ends the process: with 0, or with what the error means, which is said once
-// by each node.
+// by each node. `failed` learns of it first.
 [[noreturn]] void run_in_session(SessionSettings settings, Form form,
-                                 const std::function<Result<void>(Session& session, CpuDevice& device)>& act);
+                                 const std::function<Result<void>(Session& session, CpuDevice& device)>& act,
+                                 const std::function<void(const Ending& ending)>& failed = {});
 
 // This node's name.
 std::string host_name();

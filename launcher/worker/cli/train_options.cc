@@ -33,6 +33,7 @@ ranks
   --first-bucket=BYTES the first piece, smaller to start early (1M)
 output
   --save=DIR           each rank leaves its weights in DIR/rank-N
+  --log=DIR            each rank leaves its events in DIR/rank-N.jsonl, for report
   --json               one JSON object per line
   --help, --version
 
@@ -56,6 +57,7 @@ Result<TrainOptions> parse_train_options(const std::vector<std::string>& words) 
       count_option("--seed", o.train.seed, 0),
       bytes_option("--bucket", o.train.buckets.other),
       bytes_option("--first-bucket", o.train.buckets.first),
+      text_option("--log", "a directory", o.log),
       text_option("--save", "a directory", o.save),
       flag_option("--json", o.json),
   };

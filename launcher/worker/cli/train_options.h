@@ -13,6 +13,7 @@ namespace pinstep::worker {
 
 struct TrainOptions {
   std::string data = kDefaultData;
+  std::string log;           // empty: none is written
   std::string save;          // empty: nothing is saved
   std::uint32_t images = 0;  // 0: all
   std::uint32_t test_images = 0;

@@ -34,21 +34,31 @@ std::string line_of(const Start& start, Form form) {
          count(start.images, "image") + "\n";
 }
 
+Json json_of(const EpochReport& epoch) {
+  return {{"event", "epoch"},
+          {"epoch", epoch.epoch},
+          {"steps", epoch.steps},
+          {"loss", epoch.loss},
+          {"train_accuracy", epoch.train_accuracy},
+          {"test_loss", epoch.test_loss},
+          {"accuracy", epoch.accuracy},
+          {"samples", epoch.samples},
+          {"seconds", epoch.seconds},
+          {"samples_per_second", samples_per_second(epoch)}};
+}
+
 std::string line_of(const EpochReport& epoch, Form form) {
-  if (form == Form::json)
-    return json_line({{"event", "epoch"},
-                      {"epoch", epoch.epoch},
-                      {"steps", epoch.steps},
-                      {"loss", epoch.loss},
-                      {"train_accuracy", epoch.train_accuracy},
-                      {"test_loss", epoch.test_loss},
-                      {"accuracy", epoch.accuracy},
-                      {"samples", epoch.samples},
-                      {"seconds", epoch.seconds},
-                      {"samples_per_second", samples_per_second(epoch)}});
+  if (form == Form::json) return json_line(json_of(epoch));
   char text[160];
   std::snprintf(text, sizeof text, "epoch %u  loss %.4f  accuracy %.4f  %.0f samples/s\n", epoch.epoch,
                 epoch.loss, epoch.accuracy, samples_per_second(epoch));
+  return text;
+}
+
+std::string progress_of(std::uint32_t epoch, const StepReport& step, double samples_per_second) {
+  char text[160];
+  std::snprintf(text, sizeof text, "epoch %u  step %llu  loss %.4f  %.0f samples/s", epoch,
+                static_cast<unsigned long long>(step.step), step.loss, samples_per_second);
   return text;
 }
 

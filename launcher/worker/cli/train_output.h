@@ -20,7 +20,10 @@ struct Start {
 };
 
 std::string line_of(const Start& start, Form form);
+Json json_of(const EpochReport& epoch);
 std::string line_of(const EpochReport& epoch, Form form);
+// On a terminal, where the next line takes its place.
+std::string progress_of(std::uint32_t epoch, const StepReport& step, double samples_per_second);
 // At the end: the digest of all ranks' weights, and where they are if they were saved.
 std::string line_of_end(const std::string& weights, const std::string& saved, Form form);
 

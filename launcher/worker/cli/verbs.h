@@ -12,6 +12,7 @@ namespace pinstep::worker {
 // manual gives; it returns where the words are wrong.
 Error bench_verb(const std::vector<std::string>& words);
 Error check_verb(const std::vector<std::string>& words);
+Error report_verb(const std::vector<std::string>& words);
 Error train_verb(const std::vector<std::string>& words);
 
 }  // namespace pinstep::worker

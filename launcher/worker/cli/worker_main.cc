@@ -10,6 +10,7 @@
 #include "envtools/base/text.h"
 #include "launcher/worker/cli/bench_options.h"
 #include "launcher/worker/cli/check_options.h"
+#include "launcher/worker/cli/report_options.h"
 #include "launcher/worker/cli/train_options.h"
 #include "launcher/worker/cli/verbs.h"
 #include "launcher/worker/train/session.h"
@@ -31,6 +32,7 @@ const Verb kVerbs[] = {
     {"train", "train a small network on the ranks of a step", kTrainUsage, train_verb},
     {"bench", "measure what the ranks can exchange, and training steps", kBenchUsage, bench_verb},
     {"check", "look whether an allocation can train, in seconds", kCheckUsage, check_verb},
+    {"report", "what a run's logs say: epochs, step times, stragglers", kReportUsage, report_verb},
 };
 
 std::string usage() {

@@ -37,6 +37,10 @@ std::string settings_text(const TrainSettings& s, const DataSet& data, const std
          sha256_hex(data.test.labels);
 }
 
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 std::string list(const std::vector<std::size_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
@@ -172,19 +176,31 @@ Result<void> Trainer::load(const DeviceImages& images, std::span<const std::uint
 }
 
 Result<void> Trainer::step(std::span<const std::uint32_t> index) {
+  const double began = now();
   PINSTEP_TRY(load(train_, index));
   // By samples, not by ranks. All ranks have equally many in a step, the last of an epoch included.
   const float scale = 1 / (static_cast<float>(index.size()) * static_cast<float>(transport_.size()));
   PINSTEP_TRY(model_->forward(index.size(), scale, totals_.array()));
   PINSTEP_TRY(
       model_->backward(index.size(), [this](std::size_t parameter) { return reducer_->ready(parameter); }));
+  const double computed = now();
   PINSTEP_TRY(reducer_->finish());
+  const double reduced = now();
   const Array values = model_->values();
   const std::array<Argument, 6> arguments{Update{values}, Read{model_->gradients()}, Update{velocity_.array()},
                                           settings_.rate, settings_.momentum,        settings_.decay};
   PINSTEP_TRY(device_.launch(stream_, kernel::kSgd, values.count, arguments));
   seen_.insert(seen_.end(), index.begin(), index.end());
   ++steps_;
+  return on_step_ ? tell_step(index.size(), now() - began, reduced - computed) : Result<void>();
+}
+
+Result<void> Trainer::tell_step(std::size_t rows, double seconds, double waited) {
+  const auto totals = to_host<double>(totals_.array());
+  if (!totals) return tl::unexpected(totals.error());
+  const double loss = ((*totals)[0] - told_loss_) / static_cast<double>(rows);
+  told_loss_ = (*totals)[0];
+  on_step_({steps_, static_cast<std::uint32_t>(rows), seconds, waited, loss});
   return {};
 }
 
@@ -192,6 +208,7 @@ Result<std::vector<double>> Trainer::take_totals() {
   PINSTEP_TRY(transport_.all_reduce(totals_.array(), Reduction::sum, stream_));
   auto totals = to_host<double>(totals_.array());
   PINSTEP_TRY(device_.zero(stream_, totals_.array()));
+  told_loss_ = 0;
   return totals;
 }
 

@@ -4,6 +4,7 @@
 // ranks. N ranks with batch B do the steps of one rank with batch N·B, but for the order of additions.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,15 @@ struct EpochReport {
   double seconds = 0;         // training alone
 };
 
+// A step as one rank sees it.
+struct StepReport {
+  std::uint64_t step = 0;     // from 1, through all epochs
+  std::uint32_t samples = 0;  // of this rank
+  double seconds = 0;
+  double waited = 0;  // of them, for the other ranks' gradients after the backward pass
+  double loss = 0;    // mean of this rank's samples, before the step
+};
+
 // Images and labels of a set in a device's memory.
 struct DeviceImages {
   Memory values, labels;
@@ -54,6 +64,8 @@ class Trainer {
 
   // One pass over the data, then over the test images. The epoch counts from 1. Errors: those of the transport.
   Result<EpochReport> train(std::uint32_t epoch);
+  // Called after each step. Costs a copy from the device and a wait for it.
+  void on_step(std::function<void(const StepReport&)> call) { on_step_ = std::move(call); }
   bool is_finished() const { return settings_.most_steps > 0 && steps_ >= settings_.most_steps; }
 
   // sha256 of the parameters' bytes; all ranks together, they must be the same on all. Errors: conflict.
@@ -82,6 +94,7 @@ class Trainer {
   Result<void> agree(const std::string& text, const std::string& what);
   Result<void> load(const DeviceImages& images, std::span<const std::uint32_t> index);
   Result<void> step(std::span<const std::uint32_t> index);
+  Result<void> tell_step(std::size_t rows, double seconds, double waited);
   Result<void> evaluate(EpochReport& report);
   // totals_ of all ranks, and zero again.
   Result<std::vector<double>> take_totals();
@@ -101,6 +114,8 @@ class Trainer {
   std::vector<std::int32_t> host_index_;
   std::vector<std::uint32_t> seen_;
   std::uint64_t steps_ = 0;
+  std::function<void(const StepReport&)> on_step_;
+  double told_loss_ = 0;  // of totals_, that steps have told
 };
 
 }  // namespace pinstep::worker

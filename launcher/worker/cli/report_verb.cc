@@ -1,0 +1,38 @@
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "envtools/base/fd.h"
+#include "launcher/worker/cli/output.h"
+#include "launcher/worker/cli/report_options.h"
+#include "launcher/worker/cli/verbs.h"
+#include "launcher/worker/data/npy.h"
+#include "launcher/worker/report/svg.h"
+#include "launcher/worker/report/text.h"
+#include "launcher/worker/try.h"
+
+namespace pinstep::worker {
+namespace {
+
+Result<void> report(const ReportOptions& options) {
+  const auto run = read_run(options.directory);
+  if (!run) return tl::unexpected(run.error());
+  const RunSummary summary = summarize(*run);
+  const std::string picture = options.svg.empty() ? options.directory + "/report.svg" : options.svg;
+  PINSTEP_TRY(write_whole(picture, svg_of(summary), ""));
+  print(options.json ? json_line(json_of(summary)) : text_of(summary) + "\npicture: " + picture + "\n");
+  return {};
+}
+
+}  // namespace
+
+Error report_verb(const std::vector<std::string>& words) {
+  const auto options = parse_report_options(words);
+  if (!options) return options.error();
+  const auto done = report(*options);
+  if (!done)
+    write_message(STDERR_FILENO, lines_of(Ending{Outcome::failed, done.error(), {}, true}, Form::text));
+  std::exit(static_cast<int>(done ? Outcome::done : Outcome::failed));
+}
+
+}  // namespace pinstep::worker

@@ -1,0 +1,84 @@
+#include "launcher/worker/cli/train_events.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "envtools/base/fd.h"
+
+namespace pinstep::worker {
+namespace {
+
+using Now = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kBetween{250};  // lines of progress
+constexpr const char* kClear = "\r\033[K";
+
+std::uint64_t most_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+Result<void> TrainEvents::begin(const Place& place, const std::string& node, const Start& start) {
+  ranks_ = place.size;
+  speaks_ = place.rank == 0;
+  shows_progress_ = speaks_ && form_ == Form::text && ::isatty(STDERR_FILENO) == 1;
+  shown_ = Now::now();
+  if (speaks_) print(line_of(start, form_));
+  if (options_.log.empty()) return {};
+  auto log = EventLog::open(options_.log, place.rank);
+  if (!log) return tl::unexpected(log.error());
+  log_ = std::move(*log);
+  log_.add({{"event", "start"},
+            {"rank", place.rank},
+            {"ranks", place.size},
+            {"node", node},
+            {"model", "mlp"},
+            {"parameters", start.parameters},
+            {"images", start.images}});
+  return {};
+}
+
+void TrainEvents::step(const StepReport& report) {
+  log_.add({{"event", "step"},
+            {"epoch", epoch_},
+            {"step", report.step},
+            {"samples", report.samples},
+            {"seconds", report.seconds},
+            {"waited", report.waited},
+            {"loss", report.loss}});
+  samples_ += report.samples;
+  if (!shows_progress_ || Now::now() - shown_ < kBetween) return;
+  const double seconds = std::chrono::duration<double>(Now::now() - shown_).count();
+  write_message(STDERR_FILENO,
+                kClear + progress_of(epoch_, report, static_cast<double>(samples_ * ranks_) / seconds));
+  shown_ = Now::now();
+  samples_ = 0;
+}
+
+void TrainEvents::epoch(const EpochReport& report) {
+  log_.add(json_of(report));
+  clear_progress();
+  if (speaks_) print(line_of(report, form_));
+}
+
+void TrainEvents::end(const std::string& weights, const std::string& saved) {
+  log_.add({{"event", "end"}, {"weights", weights}, {"most_memory_bytes", most_memory()}});
+  if (speaks_) print(line_of_end(weights, saved, form_));
+}
+
+void TrainEvents::failed(const Ending& ending) {
+  Json event{{"event", "error"}};
+  event.update(json_of(ending.error));
+  event["ranks"] = ending.ranks;
+  log_.add(event);
+  clear_progress();
+}
+
+void TrainEvents::clear_progress() const {
+  if (shows_progress_) write_message(STDERR_FILENO, kClear);
+}
+
+}  // namespace pinstep::worker
