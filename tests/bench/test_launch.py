@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import big_node
-from conftest import BUILD
 import paired
+from conftest import BUILD
 from processes import Starts
 
 LAUNCH = str(BUILD / "bin/pinstep-launch")

@@ -5,63 +5,20 @@ import json
 import pytest
 
 from cluster import TOP, Cluster, Wanted
+from launched import CUDA, PROGRAM, TOPOLOGY, Step, run
 from job import Job
 from messages import said
 
 EXAMPLE = TOP / "contrib/examples/fashion-mnist/train.sbatch"
-TOPOLOGY = "/etc/pinstep-topology.xml"
-CUDA = "/home/alice/cuda.py"
 MORE = ("--topology", TOP / "tests/launcher/data/two-sockets.xml", "--gpus", "4")
 CLUSTER = Wanted("cgroup", plugin=True, more=MORE)
 
 pytestmark = pytest.mark.skips("no cgroup v1")
 
-# What a CUDA program finds: the devices it may open, in the order and selection of the variable.
-PROGRAM = r"""
-import glob, json, os
-def opens(path):
-    try:
-        os.close(os.open(path, os.O_RDONLY))
-        return True
-    except OSError:
-        return False
-numbers = sorted(int(path[len('/dev/nvidia'):]) for path in glob.glob('/dev/nvidia[0-9]*') if opens(path))
-visible = os.environ.get('CUDA_VISIBLE_DEVICES')
-devices = numbers if visible is None else [numbers[int(index)] for index in visible.split(',') if index]
-names = ('CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER', 'NCCL_IB_HCA', 'OMP_NUM_THREADS')
-print(json.dumps({'rank': int(os.environ['SLURM_PROCID']), 'local': int(os.environ['SLURM_LOCALID']),
-                  'devices': devices, 'cpus': sorted(os.sched_getaffinity(0)),
-                  **{name: os.environ.get(name) for name in names}}))
-"""
-
 
 @pytest.fixture(scope="module")
 def prefix(cluster):
     return cluster.prefix("map")
-
-
-class Step:
-    def __init__(self, job):
-        self.ranks = sorted((json.loads(line) for line in job.lines if line.startswith('{"rank":')),
-                            key=lambda rank: rank["rank"])
-        self.warnings = [line for line in job.lines if line.startswith("pinstep: ")]
-        self.lines = job.lines
-
-    def of(self, name):
-        return [rank[name] for rank in self.ranks]
-
-    @property
-    def own_devices(self):
-        """What cuda:LOCAL_RANK is for each rank."""
-        return [rank["devices"][rank["local"]] for rank in self.ranks]
-
-
-def run(cluster, job, launch="", srun="", env=(), before="", command=None):
-    """The step of one job on one node; its output and errors together."""
-    cluster.write(CUDA, PROGRAM)
-    command = command or f"/usr/bin/python3 {CUDA}"
-    script = f"{before}\nsrun {srun} pinstep-launch --topology={TOPOLOGY} {launch} -- {command} 2>&1"
-    return Step(cluster.sbatch(script, "-N1", *job, env=env).ok())
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +178,8 @@ def test_without_a_map_the_program_starts_unbound_and_one_line_says_why(plain):
     result = plain.srun("-N1", "-n2", "pinstep-launch", "--topology=/etc/passwd", "--", "echo", "started").ok()
     assert result.lines == ["started"] * 2
     warning, = said(result.err)
-    assert warning == (f"pinstep: warning: {plain.nodes[0]}: ranks are not bound: '/etc/passwd' is no hwloc XML file "
-                       "(lstopo FILE.xml writes one)")
+    assert warning == (f"pinstep: warning: {plain.nodes[0]}: ranks are not bound: '/etc/passwd' is neither hwloc's XML "
+                       "nor a topology file of NCCL (lstopo FILE.xml writes one)")
 
 
 def test_a_directory_that_is_somebody_elses_is_not_used(own_cluster):

@@ -20,6 +20,29 @@ def with_uuids(text, name):
     return re.sub(r'(<object type="PCIDev" [^>]*\[10de:[^>]*)/>', named, text)
 
 
+# This machine has two processors, 0 and 1: in TEXT they are beside each other. With these each package has one of
+# them, as where a BIOS counts packages in turn; crossed, the second package has processor 0.
+IN_TURN = (0, 2, 4, 6, 1, 3, 5, 7)
+CROSSED = (1, 3, 5, 7, 0, 2, 4, 6)
+
+
+def with_processors(text, numbers):
+    """Processor i is numbered numbers[i]."""
+    def renumbered(mask):
+        old = int(mask, 16)
+        return f"0x{sum(1 << number for i, number in enumerate(numbers) if old >> i & 1):08x}"
+
+    text = re.sub(r'(cpuset=")(0x[0-9a-f]+)', lambda found: found[1] + renumbered(found[2]), text)
+    return re.sub(r'("PU" os_index=")(\d+)', lambda found: f"{found[1]}{numbers[int(found[2])]}", text)
+
+
+def with_cards(text, *names):
+    """Its two cards are called so."""
+    for number, name in enumerate(names):
+        text = text.replace(f'"mlx5_{number}"', f'"{name}"')
+    return text
+
+
 def with_link_down(text, card):
     """The card has no link."""
     changed = re.sub(rf'(name="{card}"[^>]*>\s*<info name="Port1State" value=)"4"', r'\1"1"', text)
