@@ -111,6 +111,7 @@ LIB_DIRS = \
 	envtools/base \
 	envtools/config \
 	envtools/pin \
+	launcher/advice \
 	launcher/allowed \
 	launcher/assign \
 	launcher/bind \

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "envtools/base/text.h"
+#include "launcher/step/nodelist.h"
 
 namespace pinstep {
 namespace {
+
+constexpr std::size_t kMostNodes = 100'000;  // as launcher/step has it
 
 // The masks "0x3,0xc"; nothing if one of them is none.
 std::optional<std::vector<Bits>> parse_masks(std::string_view list) {
@@ -68,23 +71,32 @@ StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::ui
 }
 
 std::string GpuReport::text() const {
-  return text_or_dash(opens) + " " + (given ? given->empty() ? "none" : given->text() : "-");
+  return text_or_dash(opens) + " " + (given ? given->empty() ? "none" : given->text() : "-") + " " +
+         (visible ? "=" + percent_encode(*visible, "") : "-");
 }
 
 std::optional<GpuReport> GpuReport::parse(std::string_view text) {
-  const auto halves = split_once(text, ' ');
-  if (!halves) return std::nullopt;
-  const auto opens = halves->before == "-" ? Bits() : Bits::parse(halves->before);
-  if (!opens) return std::nullopt;
-  if (halves->after == "-") return GpuReport{*opens, std::nullopt};
-  const auto given = halves->after == "none" ? Bits() : Bits::parse(halves->after);
-  if (!given) return std::nullopt;
-  return GpuReport{*opens, *given};
+  const auto words = split(text, ' ');
+  if (words.size() != 3) return std::nullopt;
+  GpuReport report;
+  const auto opens = words[0] == "-" ? Bits() : Bits::parse(words[0]);
+  if (!opens || words[0].empty()) return std::nullopt;
+  report.opens = *opens;
+  if (words[1] != "-") {
+    report.given = words[1] == "none" ? Bits() : Bits::parse(words[1]);
+    if (!report.given || words[1].empty()) return std::nullopt;
+  }
+  if (words[2] != "-") {
+    if (words[2].starts_with('=')) report.visible = percent_decode(words[2].substr(1));
+    if (!report.visible) return std::nullopt;
+  }
+  return report;
 }
 
 bool is_slurms_choice(const Environment& environment, std::string_view name) {
   const auto visible = environment.get(name);
   const auto given = environment.get("SLURM_STEP_GPUS");
+  if (visible == "NoDevFiles") return true;
   if (!visible || !given) return false;
   if (*visible == *given) return true;
   // Under constraint Slurm counts from 0.
@@ -95,12 +107,25 @@ bool is_slurms_choice(const Environment& environment, std::string_view name) {
 }
 
 GpuReport gpu_report(const Environment& environment, const Bits& opens) {
-  GpuReport report{opens, std::nullopt};
+  constexpr auto name = "CUDA_VISIBLE_DEVICES";
+  GpuReport report{opens, std::nullopt, std::nullopt};
   if (const auto given = environment.get("SLURM_STEP_GPUS")) report.given = Bits::parse(*given);
+  if (const auto visible = environment.get(name); visible && !is_slurms_choice(environment, name))
+    report.visible = std::string(*visible);
   return report;
 }
 
-StepGpus step_gpus(const std::vector<GpuReport>& reports, std::optional<std::uint32_t> on_node) {
+NodeGpus node_gpus(const Environment& environment) {
+  NodeGpus node;
+  node.count = parse_number<std::uint32_t>(environment.get("SLURM_GPUS_ON_NODE").value_or(""));
+  // A batch script has it from the job's first node, and its steps inherit that on all nodes.
+  const auto first = expand_node_list(environment.get("SLURM_JOB_NODELIST").value_or(""), kMostNodes);
+  if (first && !first->empty() && first->front() == environment.get("SLURMD_NODENAME"))
+    node.numbers = Bits::parse(environment.get("SLURM_JOB_GPUS").value_or("-"));
+  return node;
+}
+
+StepGpus step_gpus(const std::vector<GpuReport>& reports, const NodeGpus& node) {
   StepGpus step;
   step.opens = reports.front().opens;
   const bool all_open_the_same = std::all_of(
@@ -111,6 +136,16 @@ StepGpus step_gpus(const std::vector<GpuReport>& reports, std::optional<std::uin
     return step;
   }
   if (step.opens.empty()) return step;
+  const auto chosen = std::count_if(reports.begin(), reports.end(),
+                                    [](const GpuReport& report) { return report.visible.has_value(); });
+  if (chosen == static_cast<std::ptrdiff_t>(reports.size())) {
+    for (const GpuReport& report : reports) step.visible.push_back(*report.visible);
+    return step;
+  }
+  if (chosen > 0) {
+    step.why_none = "CUDA_VISIBLE_DEVICES is set for some ranks and not for others";
+    return step;
+  }
 
   Bits given;
   bool is_given = true;
@@ -118,14 +153,18 @@ StepGpus step_gpus(const std::vector<GpuReport>& reports, std::optional<std::uin
     is_given = is_given && report.given;
     if (report.given) given.add(*report.given);
   }
+  std::optional<std::size_t> count = node.count;
+  if (is_given) count = given.count();
   if (is_given && given.is_within(step.opens)) {
     step.gpus = given;
     step.each = number_of_each(reports, given);
-  } else if (is_given ? given.count() == step.opens.count() : on_node == step.opens.count()) {
+  } else if (count == step.opens.count()) {
     step.gpus = step.opens;
-  } else if (on_node) {
+  } else if (node.numbers && node.numbers->count() == count && node.numbers->is_within(step.opens)) {
+    step.gpus = *node.numbers;
+  } else if (count) {
     step.why_none = std::to_string(step.opens.count()) + " GPUs can be opened, the step has " +
-                    std::to_string(is_given ? given.count() : *on_node) + ", and nothing tells which";
+                    std::to_string(*count) + ", and nothing tells which";
   }
   return step;
 }

@@ -24,31 +24,42 @@ StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::ui
 
 // ---- GPUs
 
-// What one rank knows of its GPUs, by device number.
+// What one rank knows of its GPUs.
 struct GpuReport {
-  Bits opens;
-  std::optional<Bits> given;  // by Slurm, as it counts
+  Bits opens;                          // device numbers
+  std::optional<Bits> given;           // by Slurm, as it counts
+  std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES where the user has set it
 
-  std::string text() const;  // "0-3 0" or "0-3 -"
+  std::string text() const;  // "0-3 0 -", "0-3 - =GPU-1,GPU-2"
   static std::optional<GpuReport> parse(std::string_view text);
   bool operator==(const GpuReport&) const = default;
 };
 
 // `name`, one of CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and their like, as Slurm has set it, not the user.
+// Names that are no indices count as the user's: Slurm's own mean the same.
 bool is_slurms_choice(const Environment& environment, std::string_view name);
 
 GpuReport gpu_report(const Environment& environment, const Bits& opens);
 
+// Of this node, from the job: SLURM_GPUS_ON_NODE, and SLURM_JOB_GPUS where it was not inherited from another
+// node.
+struct NodeGpus {
+  std::optional<std::uint32_t> count;
+  std::optional<Bits> numbers;
+};
+NodeGpus node_gpus(const Environment& environment);
+
 struct StepGpus {
   Bits gpus;                          // of the step, by device number; none under isolation
   std::vector<Bits> of_rank;          // under isolation: what each rank can open
+  std::vector<std::string> visible;   // what each rank's user has chosen of `opens`; empty: nothing
   Bits opens;                         // what all ranks can open
   std::optional<std::uint32_t> each;  // where Slurm gave each rank its own, so many
   std::string why_none;               // where GPUs are there and none is used
   bool is_isolated() const { return !of_rank.empty(); }
 };
 
-// `reports` of all ranks of the node in their order, at least one; `on_node` is SLURM_GPUS_ON_NODE.
-StepGpus step_gpus(const std::vector<GpuReport>& reports, std::optional<std::uint32_t> on_node);
+// `reports` of all ranks of the node in their order, at least one.
+StepGpus step_gpus(const std::vector<GpuReport>& reports, const NodeGpus& node);
 
 }  // namespace pinstep

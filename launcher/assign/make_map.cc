@@ -181,6 +181,10 @@ Result<NodeMap> make_map(const Machine& machine, const MapRequest& request) {
   };
   NodeMap map;
   map.notes = machine.doubts;
+  map.node_cores = static_cast<std::uint32_t>(machine.cores.size());
+  map.node_gpus = static_cast<std::uint32_t>(machine.gpus.size());
+  for (const Core& core : machine.cores)
+    map.threads_per_core = std::max(map.threads_per_core, static_cast<std::uint32_t>(core.pus.count()));
   for (const std::size_t gpu : gpus) {
     const Gpu& found = machine.gpus[gpu];
     const auto number =

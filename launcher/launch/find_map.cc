@@ -27,6 +27,13 @@ std::vector<std::string> common_arguments(const LaunchOptions& options, std::uin
 
 std::string bits_or_none(const Bits& bits) { return bits.empty() ? "none" : bits.text(); }
 
+// The list of each rank, as pinstep-map takes it. One task's holds for all its ranks.
+std::string visible_text(const std::vector<std::string>& lists) {
+  std::string text;
+  for (const std::string& list : lists) text += (text.empty() ? "=" : "/=") + percent_encode(list, "/");
+  return text;
+}
+
 // A line of the map that pinstep-map could not know.
 std::string with_note(std::string map, const std::string& note) {
   if (note.empty()) return map;
@@ -41,8 +48,9 @@ class Step {
       : options_(options), environment_(environment), facts_(facts), clock_(clock) {
     cpus_ = step_cpus(environment, affinity, options.is_child ? 1 : facts.local_size);
     // A job without GPUs on a node that has some is given none, whatever it could open.
-    if (environment.has("SLURM_STEP_GPUS") || environment.has("SLURM_GPUS_ON_NODE"))
-      report_ = gpu_report(environment, openable_gpus("/dev"));
+    if (environment.has("SLURM_STEP_GPUS") || environment.has("SLURM_GPUS_ON_NODE") ||
+        environment.has("CUDA_VISIBLE_DEVICES"))
+      report_ = gpu_report(environment, openable_gpus("/dev", "/sys"));
   }
 
   const std::optional<Bits>& cpus() const { return cpus_.cpus; }
@@ -52,7 +60,7 @@ class Step {
     if (!top) return tl::unexpected(top.error());
     const auto directory = StepDirectory::enter(*top, name(), inputs());
     if (!directory) return tl::unexpected(directory.error());
-    if (needs_reports())
+    if (may_be_asked())
       if (const auto said = directory->report(facts_.local_rank, report_.text()); !said)
         return tl::unexpected(said.error());
     if (!directory->is_first())
@@ -85,8 +93,12 @@ class Step {
     return text;
   }
 
-  // Where Slurm tells a task what it has, it may tell each one something else. A task's ranks have all of it.
-  bool needs_reports() const { return !options_.is_child && facts_.local_size > 1 && report_.given; }
+  // A task's ranks have all that it has.
+  bool may_be_asked() const {
+    return !options_.is_child && facts_.local_size > 1 && (report_.given || !report_.opens.empty());
+  }
+  // Where Slurm or the user tells a task what it has, each task may be told something else.
+  bool needs_reports() const { return may_be_asked() && (report_.given || report_.visible); }
 
   Result<std::vector<GpuReport>> reports(const StepDirectory& directory) const {
     if (!needs_reports()) return std::vector{report_};
@@ -100,16 +112,16 @@ class Step {
   Result<std::string> make_map(const StepDirectory& directory) const {
     const auto said = reports(directory);
     if (!said) return tl::unexpected(said.error());
-    const auto on_node = parse_number<std::uint32_t>(environment_.get("SLURM_GPUS_ON_NODE").value_or(""));
-    const StepGpus gpus = step_gpus(*said, on_node);
+    const StepGpus gpus = step_gpus(*said, node_gpus(environment_));
     std::vector<std::string> arguments = common_arguments(options_, facts_.local_size);
     if (gpus.is_isolated()) {
       std::string list;
       for (const Bits& of_rank : gpus.of_rank) list += (list.empty() ? "" : "/") + bits_or_none(of_rank);
       arguments.push_back("--rank-gpus=" + list);
     } else {
-      arguments.push_back("--gpus=" + bits_or_none(gpus.gpus));
       arguments.push_back("--opens=" + bits_or_none(gpus.opens));
+      arguments.push_back(gpus.visible.empty() ? "--gpus=" + bits_or_none(gpus.gpus)
+                                               : "--visible=" + visible_text(gpus.visible));
     }
     if (gpus.each && !options_.gpus_per_rank && !options_.is_child)
       arguments.push_back("--gpus-per-rank=" + std::to_string(*gpus.each));

@@ -1,10 +1,14 @@
 #include "launcher/launch/place.h"
 
+#include "envtools/base/process.h"
+#include "envtools/base/variables.h"
+#include "launcher/advice/advice.h"
 #include "launcher/bind/bind.h"
 #include "launcher/exports/interface.h"
 #include "launcher/launch/draw_map.h"
 #include "launcher/launch/find_map.h"
 #include "launcher/mapfile/show_map.h"
+#include "pinstep_config.h"
 
 namespace pinstep {
 namespace {
@@ -35,6 +39,12 @@ bool bind_rank(const MappedRank& rank, const Bits& own, MemoryPolicy memory, std
     problems.push_back(bound.error());
     return false;
   }
+  // The kernel leaves out what a cpuset does not allow, without a word.
+  if (const Bits now = affinity(); now != rank.pus) {
+    problems.push_back(
+        {ErrorKind::os, "of processors " + rank.pus.text() + " the kernel allows " + now.text(), ""});
+    return false;
+  }
   if (!rank.memory_node) return true;
   const auto taken = take_memory_of(*rank.memory_node, memory);
   // A container or an old kernel may refuse it, and the kernel's own choice is nearly always the same.
@@ -42,14 +52,28 @@ bool bind_rank(const MappedRank& rank, const Bits& own, MemoryPolicy memory, std
   return true;
 }
 
+// Asked only where there is something to say: it takes some milliseconds.
+std::optional<SlurmVersion> slurm_version() {
+  constexpr std::chrono::seconds patience{2};
+  const auto said =
+      run({{SLURM_BINDIR "/srun", "--version"}, process_environment(), {}, false, patience}, 4096);
+  return said ? SlurmVersion::parse(said->output) : std::nullopt;
+}
+
+// pinstep-launch prepares a step itself only where the plugin has not.
+bool with_plugin(const Environment& environment, const StepFacts& facts) {
+  return process_environment().get(variable::kStepId) == facts.place.id.text() &&
+         environment.has(variable::kPin);
+}
+
 // What only local rank 0 says.
 void tell(const NodeMap& map, const LaunchOptions& options, const StepFacts& facts,
-          std::vector<std::string>& messages) {
+          const Environment& environment, std::vector<std::string>& messages) {
   if (map.isolated && facts.local_size > 1 && options.visible == Visible::all)
     messages.push_back(
-        line("warning", facts,
-             "each rank can open its own GPU only, as cuda:0, so that peer-to-peer transfers may fail (sbatch "
-             "--env-gpu-share, or SLURM_GPU_BIND=none in srun's environment, lets them reach each other's)"));
+        line("warning", facts, isolation_advice(slurm_version(), with_plugin(environment, facts))));
+  if (const auto advice = starvation_advice(map, environment))
+    messages.push_back(line("warning", facts, *advice));
   if (options.prints_map)
     messages.push_back(options.json ? map_json(map, facts.place.node)
                                     : "map of " + facts.place.node + ":\n" + show_map(map));
@@ -84,7 +108,7 @@ Placement place_rank(const LaunchOptions& options, const Environment& environmen
     placement.variables = exported_variables(map, facts.local_rank, environment,
                                              {options.visible, program, interface(environment), ""});
     if (options.is_verbose) placement.messages.push_back(rank_line(map, facts, placement.variables));
-    if (speaks) tell(map, options, facts, placement.messages);
+    if (speaks) tell(map, options, facts, environment, placement.messages);
     if (speaks) draw(map, found.cpus, options, facts, environment, placement.messages);
   }
   if (speaks && !options.is_strict)

@@ -10,6 +10,7 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
+#include "launcher/allowed/visible.h"
 #include "launcher/assign/make_map.h"
 #include "launcher/picture/picture.h"
 #include "launcher/topology/kernel_files.h"
@@ -25,9 +26,10 @@ struct Options {
   std::string proc = "/proc";
   std::uint32_t ranks = 1;
   std::optional<std::uint32_t> gpus_per_rank;
-  std::optional<Bits> gpus;                    // device numbers
-  std::optional<Bits> opens;                   // device numbers that the ranks can open
-  std::optional<std::vector<Bits>> rank_gpus;  // device numbers of each rank
+  std::optional<Bits> gpus;                         // device numbers
+  std::optional<Bits> opens;                        // device numbers that the ranks can open
+  std::optional<std::vector<Bits>> rank_gpus;       // device numbers of each rank
+  std::optional<std::vector<std::string>> visible;  // CUDA_VISIBLE_DEVICES of each rank, or one for all
   std::optional<Bits> cpus;
   bool deals_cores = true;
   bool ignores_link = false;
@@ -35,6 +37,17 @@ struct Options {
   bool scores = false;
   std::optional<std::string> picture;  // its title
 };
+
+// "=0,1/=1,0", the pieces percent-escaped.
+std::optional<std::vector<std::string>> parse_lists(std::string_view text) {
+  std::vector<std::string> lists;
+  for (const std::string_view piece : split(text, '/')) {
+    const auto list = piece.starts_with('=') ? percent_decode(piece.substr(1)) : std::nullopt;
+    if (!list) return std::nullopt;
+    lists.push_back(*list);
+  }
+  return lists;
+}
 
 Result<Options> parse_options(const std::vector<std::string>& arguments) {
   Options options;
@@ -67,6 +80,9 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
         good = good && set;
         options.rank_gpus->push_back(set.value_or(Bits()));
       }
+    } else if (halves.before == "--visible") {
+      options.visible = parse_lists(value);
+      good = options.visible.has_value();
     } else if (halves.before == "--cpus") {
       options.cpus = Bits::parse(value);
       good = options.cpus.has_value();
@@ -88,6 +104,10 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
   }
   if (options.rank_gpus && options.rank_gpus->size() != options.ranks)
     return fail(ErrorKind::usage, "--rank-gpus is for another number of ranks");
+  if (options.visible && options.visible->size() == 1)
+    options.visible->resize(options.ranks, options.visible->front());
+  if (options.visible && options.visible->size() != options.ranks)
+    return fail(ErrorKind::usage, "--visible is for another number of ranks");
   return options;
 }
 
@@ -116,6 +136,17 @@ Result<std::vector<std::size_t>> indices(const Bits& devices, const Machine& mac
     found.push_back(index);
   }
   return found;
+}
+
+Result<std::vector<std::vector<std::size_t>>> chosen_gpus(
+    const Options& options, const Machine& machine, const std::optional<std::vector<std::size_t>>& openable) {
+  std::vector<NamedGpu> named;
+  std::vector<std::size_t> all;
+  for (const Gpu& gpu : machine.gpus) {
+    all.push_back(named.size());
+    named.push_back({gpu.uuid, {}});
+  }
+  return visible_gpus_of_ranks(*options.visible, options.gpus_per_rank, named, openable.value_or(all));
 }
 
 Result<NodeMap> map_node(const Options& options) {
@@ -148,7 +179,15 @@ Result<NodeMap> map_node(const Options& options) {
       request.gpus_of_rank->push_back(std::move(*gpus));
     }
   }
-  return make_map(*machine, request);
+  if (options.visible) {
+    auto gpus = chosen_gpus(options, *machine, request.openable);
+    if (!gpus) return tl::unexpected(gpus.error());
+    request.gpus_of_rank = std::move(*gpus);
+  }
+  auto map = make_map(*machine, request);
+  // What users choose is no isolation.
+  if (map) map->isolated = options.rank_gpus.has_value();
+  return map;
 }
 
 Result<std::string> read_input() {

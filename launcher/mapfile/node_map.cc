@@ -146,6 +146,10 @@ bool read_line(std::string_view text, NodeMap& map) {
     map.is_proven = line.next_flag();
   } else if (kind == "isolated") {
     map.isolated = line.next_flag();
+  } else if (kind == "node") {
+    map.node_cores = line.next_number();
+    map.node_gpus = line.next_number();
+    map.threads_per_core = line.next_number();
   } else if (kind == "gpu") {
     MappedGpu gpu;
     gpu.address = line.take(PciAddress::parse(line.next()));
@@ -211,6 +215,7 @@ std::string write_map(const NodeMap& map) {
   line({"rails", number(map.rail_mismatch)});
   line({"proven", flag(map.is_proven)});
   line({"isolated", flag(map.isolated)});
+  line({"node", number(map.node_cores), number(map.node_gpus), number(map.threads_per_core)});
   for (const MappedGpu& gpu : map.gpus)
     line({"gpu", gpu.address.text(), std::string(to_string(gpu.vendor)), number(gpu.number), number(gpu.index),
           word(gpu.uuid), bits(gpu.nodes), word(gpu.nic), std::string(to_string(gpu.level))});

@@ -11,6 +11,7 @@
 //   rails 2
 //   proven 1
 //   isolated 0
+//   node 64 4 2             cores, GPUs, hardware threads of a core: all that the node has
 //   gpu 0004:04:00.0 nvidia 0 GPU-… 0 mlx5_0 NODE     address, vendor, device number, uuid, memory nodes, card,
 //   level nic mlx5_0 fabric 1                                name, network, whether NCCL_IB_HCA takes it
 //   dropped eno1 link%20down
@@ -91,6 +92,10 @@ struct NodeMap {
   std::vector<std::string> notes;
   std::vector<MappedRank> ranks;
   bool isolated = false;  // each rank can open its own GPUs only
+  // Of all the node, whatever the step may use of it.
+  std::uint32_t node_cores = 0;
+  std::uint32_t node_gpus = 0;
+  std::uint32_t threads_per_core = 1;
 
   // The objective's value, in its order.
   std::int64_t bandwidth = 0;

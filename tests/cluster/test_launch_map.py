@@ -28,6 +28,14 @@ def plain(work, stage):
     cluster.down()
 
 
+@pytest.fixture(scope="module")
+def two_cores(work, stage):
+    """As many processors as the machine has: else Slurm binds nothing by itself."""
+    cluster = Cluster(work / "map-cores", Wanted("plain", plugin=True, more=("--cpus", "2")).arguments(stage))
+    yield cluster
+    cluster.down()
+
+
 def test_deliberate_failure_is_seen(cluster, prefix):
     """Fails, as it must: see `deliberate` in tests/suites.ini."""
     step = run(cluster, [f"--env-spec={prefix}", "-n2", "--gpus-per-task=1"])
@@ -114,13 +122,45 @@ def test_what_the_user_chose_wins(plain):
     assert step.of("NCCL_IB_HCA") == ["mlx5_7"] * 2 and step.of("OMP_NUM_THREADS") == ["3"] * 2
 
 
+@pytest.mark.parametrize("chosen, gpus", [("1,0", [[1], [0]]), ("3", [[3], [3]]), ("2,-1,0", [[2], [2]]),
+                                          ("", [[], []])])
+def test_the_map_follows_what_the_user_chose(plain, chosen, gpus):
+    step = run(plain, ["-n2", "--gpus-per-node=4"], "--print-map --json", srun=f"env CUDA_VISIBLE_DEVICES={chosen}",
+               command="printenv CUDA_VISIBLE_DEVICES")
+    shown, = (json.loads(line) for line in step.lines if line.startswith('{"node"'))
+    numbers = [[shown["gpus"][gpu]["device"] for gpu in rank["gpus"]] for rank in shown["ranks"]]
+    assert numbers == gpus and step.lines.count(chosen) == 2
+
+
+def test_each_rank_may_have_chosen_for_itself(plain):
+    step = run(plain, ["-n2", "--gpus-per-node=4"], "--print-map --json",
+               srun="sh -c 'CUDA_VISIBLE_DEVICES=$((3 - SLURM_LOCALID)) exec \"$@\"' sh")
+    shown, = (json.loads(line) for line in step.lines if line.startswith('{"node"'))
+    assert [[shown["gpus"][gpu]["device"] for gpu in rank["gpus"]] for rank in shown["ranks"]] == [[3], [2]]
+    assert step.of("devices") == [[3], [2]]
+
+
+def test_a_gpu_that_is_not_there_is_named(plain):
+    step = run(plain, ["-n2", "--gpus-per-node=4"], srun="env CUDA_VISIBLE_DEVICES=GPU-7",
+               command="printenv CUDA_VISIBLE_DEVICES")
+    warning, = step.warnings
+    assert "'GPU-7' of CUDA_VISIBLE_DEVICES=GPU-7 is none of this node's GPUs" in warning
+    assert step.lines.count("GPU-7") == 2
+
+
 def test_a_step_without_gpus_is_told_of_none(plain):
     step = run(plain, ["-n2"])
     assert step.of("CUDA_VISIBLE_DEVICES") == [None, None] and step.of("NCCL_IB_HCA") == [None, None]
 
 
+def test_where_only_the_job_tells_which_gpus_are_the_steps_these_are_taken(plain):
+    step = run(plain, ["-n2", "--gpus-per-node=2"], srun="--gpu-bind=none")
+    assert step.of("devices") == [[0, 1], [0, 1]] and step.warnings == []
+
+
 def test_where_nothing_tells_which_gpus_are_the_steps_none_is_taken(plain):
-    step = run(plain, ["-n2", "--gpus-per-node=2"], "--print-map", srun="--gpu-bind=none")
+    step = run(plain, ["-n2", "--gpus-per-node=2"], "--print-map", srun="--gpu-bind=none",
+               before="unset SLURM_JOB_GPUS")
     assert step.of("CUDA_VISIBLE_DEVICES") == [None, None]
     assert any("4 GPUs can be opened, the step has 2, and nothing tells which" in line for line in step.lines)
 
@@ -139,6 +179,35 @@ def test_more_ranks_than_cores_are_not_bound(plain):
                         "-N1", "-n1").ok().lines
     step = run(plain, ["-n1"], srun="-n4 --overcommit")
     assert sorted(map(str, step.of("cpus"))) == sorted(bare) and step.of("OMP_NUM_THREADS") == [None] * 4
+
+
+def test_memory_is_of_the_cores_node_by_the_policy(plain):
+    policy = ("import ctypes; mode = ctypes.c_int(-1);"
+              "ctypes.CDLL('libnuma.so.1').get_mempolicy(ctypes.byref(mode), None, 0, None, 0); print(mode.value)")
+    for option, mode in (("", "1"), ("--memory=bind", "2"), ("--memory=none", "0")):
+        result = plain.srun("-N1", "-n1", "pinstep-launch", *option.split(), "--", "python3", "-c", policy).ok()
+        assert result.lines == [mode], option
+
+
+@pytest.mark.parametrize("bind, cpus", [("mask_cpu:1,2", [[0], [1]]), ("mask_cpu:0x2,0x1", [[1], [0]]),
+                                        ("map_cpu:1,0", [[1], [0]]), ("none", None)])
+def test_a_binding_of_the_user_stays(two_cores, bind, cpus):
+    result = two_cores.srun("-N1", "-n2", f"--cpu-bind={bind}", "pinstep-launch", "--print-map", "--", "sh", "-c",
+                            "echo $SLURM_PROCID $(taskset -pc $$)").ok()
+    found = [[int(cpu) for cpu in line.split(": ")[1].split(",")] for line in sorted(result.lines)]
+    assert found == (cpus or [[0], [1]])
+    assert ("srun's --cpu-bind or SLURM_CPU_BIND has bound the ranks" in result.err) == (cpus is not None)
+
+
+def test_automatic_binding_is_dealt_out(two_cores):
+    result = two_cores.srun("-N1", "-n2", "pinstep-launch", "--system-cores=0", "-v", "--", "true").ok()
+    assert all(f"cpus {rank}" in line for rank, line in enumerate(sorted(said(result.err)))), result
+
+
+def test_strict_refuses_to_run_a_rank_that_has_no_place(plain):
+    result = plain.srun("-N1", "-n2", "pinstep-launch", "--strict", "--topology=/etc/passwd", "--", "echo", "started")
+    assert result.rc != 0 and "started" not in result.out
+    assert "neither hwloc's XML nor a topology file of NCCL" in result.err
 
 
 def test_bind_none(plain):

@@ -39,6 +39,9 @@ NodeMap some_map(Random& random) {
       map.ranks.back().gpus.push_back(static_cast<std::uint32_t>(random.below(map.gpus.size())));
   }
   map.isolated = random.one_in(2);
+  map.node_cores = number();
+  map.node_gpus = number();
+  map.threads_per_core = number();
   map.bandwidth = number();
   map.bandwidth_unit = 1 + number();
   map.level_cost = number();
