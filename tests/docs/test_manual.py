@@ -72,7 +72,7 @@ def test_options_of_pinstep_worker(verb):
     page = manual.page("pinstep-worker.1")
     synopsis = re.search(rf"^\.Cm {verb}\n(.*?)(?=^\.Nm|\Z)", manual.section(page, "Sh", "SYNOPSIS"),
                          re.MULTILINE | re.DOTALL)[1]
-    listed = {option for head, _ in manual.items(manual.section(page, "Sh", verb.upper()))
+    listed = {option for head, _ in manual.items(manual.section(page, "Sh", "VERB " + verb.upper()))
               for option in re.findall(r"(?:^| )-([a-z-]+)", head)}
     assert told == manual.options(offered) == manual.mdoc_options(synopsis) == listed
 

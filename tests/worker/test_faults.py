@@ -1,7 +1,9 @@
 """Ranks that die, hang, never come or have trouble of their own: the others end, and name them."""
 
 import json
+import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -117,3 +119,12 @@ def test_pmix_without_a_server_is_one_sentence(start):
 def test_wrong_usage(start):
     ended = start(1, "--epoch=1").wait()
     assert ended.codes == [2] and "did you mean '--epochs'?" in ended.err[0]
+
+
+def test_writing_to_a_rank_that_is_gone_is_no_signal(start):
+    """Which of reading and writing fails first is chance."""
+    ranks = start(2, *LONG)
+    ranks.wait_for('"epoch":1')
+    status = Path(f"/proc/{ranks.processes[0].pid}/status").read_text()
+    ignored = int(re.search(r"^SigIgn:\s*(\w+)", status, re.MULTILINE)[1], 16)
+    assert ignored & 1 << (signal.SIGPIPE - 1)

@@ -8,7 +8,7 @@ namespace pinstep::worker {
 const char* const kReportUsage =
     R"(usage: pinstep-worker report [OPTION]... DIR
 
-Reads what train --log=DIR has left, also of a run that goes on or has failed, and prints
+Reads what train has left in its log directory, also of a run that goes on or has failed, and prints
 epochs, each rank's step time and which ranks hold the others up. Draws loss, throughput
 and step times in DIR/report.svg.
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -89,6 +90,8 @@ int run(const Words& words) {
   }
   if (verb == std::end(kVerbs)) return no_verb(words);
   std::set_terminate(end_by_terminate);
+  // Gloo writes to a rank that is gone without MSG_NOSIGNAL: an error to be told, and not this rank's end.
+  std::signal(SIGPIPE, SIG_IGN);
   return usage_error(verb->run({words.begin() + 1, words.end()}));
 }
 

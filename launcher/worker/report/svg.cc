@@ -12,6 +12,8 @@ namespace {
 constexpr double kWidth = 960, kHeight = 820;
 constexpr double kLeft = 84, kRight = 24;  // of the panels
 
+constexpr double kLeastForBar = 6;  // a rank's width that a percentile's bar needs
+
 constexpr const char* kBlue = "#0072B2";
 constexpr const char* kGreen = "#009E73";
 constexpr const char* kVermillion = "#D55E00";
@@ -190,7 +192,10 @@ std::string throughput_panel(const RunSummary& summary, double top) {
 
 // Numbers below as many bars as there is room for.
 std::string rank_numbers(const Panel& p, const std::vector<RankSummary>& ranks, double step) {
-  const std::size_t every = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(28 / step)));
+  std::size_t every = 1;
+  for (std::size_t round = 1; static_cast<double>(every) * step < 28; round *= 10)
+    for (const std::size_t nice : {1U, 2U, 5U})
+      if (static_cast<double>(every) * step < 28) every = nice * round;
   std::string svg;
   for (std::size_t i = 0; i < ranks.size(); i += every)
     svg += text_at(p.x(static_cast<double>(i) + 0.5), p.bottom() + 18, std::to_string(ranks[i].rank),
@@ -206,7 +211,7 @@ std::string bar_of(const Panel& p, std::size_t place, const RankSummary& rank, d
   svg += box(left, all, width, own - all, kPale);
   svg += box(left, own, width, p.bottom() - own, rank.is_straggler ? kVermillion : kBlue);
   if (rank.is_straggler) svg += box(left, own, width, p.bottom() - own, "url(#hatch)");
-  if (width >= 6) {
+  if (width >= kLeastForBar) {
     const double late = p.y(rank.own_late * 1e3), half = std::min(width / 4, 8.0);
     svg +=
         line_from(middle, own, middle, late, kInk) + line_from(middle - half, late, middle + half, late, kInk);
@@ -214,14 +219,14 @@ std::string bar_of(const Panel& p, std::size_t place, const RankSummary& rank, d
   return svg + "</g>\n";
 }
 
-// Above the bars, in two lines by turns where neighbours straggle; of many the worst ones.
+// Above the bars, in two lines, the worst ones first; those that have no room there are hatched only.
 std::string straggler_labels(const Panel& p, const std::vector<RankSummary>& ranks) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < ranks.size(); ++i)
     if (ranks[i].is_straggler) places.push_back(i);
   std::stable_sort(places.begin(), places.end(),
                    [&](std::size_t a, std::size_t b) { return ranks[a].factor > ranks[b].factor; });
-  std::vector<double> taken;
+  std::vector<double> taken[2];
   std::string svg;
   for (const std::size_t place : places) {
     const RankSummary& rank = ranks[place];
@@ -229,12 +234,16 @@ std::string straggler_labels(const Panel& p, const std::vector<RankSummary>& ran
     const double half = 3.4 * static_cast<double>(words.size());
     const double middle =
         std::clamp(p.x(static_cast<double>(place) + 0.5), kLeft + half, kWidth - kRight - half);
-    if (std::any_of(taken.begin(), taken.end(), [&](double x) { return std::abs(x - middle) < 2 * half + 6; }))
-      continue;
-    taken.push_back(middle);
-    const double y = p.y(std::max(rank.own + rank.waited, rank.own_late) * 1e3) - 8;
-    svg += text_at(middle, y, words, Anchor::middle,
-                   formatted(" fill=\"%s\" font-weight=\"bold\"", kVermillion).c_str());
+    const double y = p.y(std::max(rank.own + rank.waited, rank.own_late) * 1e3) - 6;
+    for (auto& row : taken) {
+      const bool is_free =
+          std::all_of(row.begin(), row.end(), [&](double x) { return std::abs(x - middle) > 2 * half + 6; });
+      if (!is_free) continue;
+      row.push_back(middle);
+      svg += text_at(middle, y - (&row == taken ? 0 : 14), words, Anchor::middle,
+                     formatted(" fill=\"%s\" font-weight=\"bold\"", kVermillion).c_str());
+      break;
+    }
   }
   return svg;
 }
@@ -248,14 +257,16 @@ std::string rank_panel(const RunSummary& summary, double top) {
     is_any_late |= rank.is_straggler;
   }
   const double count = static_cast<double>(ranks.size());
-  const Panel p = panel(top + 16, 190, 0, count, most * 1e3 * 1.15);  // room for labels
+  const Panel p = panel(top + 16, 190, 0, count, most * 1e3 * 1.25);  // room for labels
   const double step = p.x(1) - p.x(0), width = std::min(step * 0.7, 60.0);
   std::string svg = heading(top, "Step time by rank") + axis_y(p, "ms, median");
   for (std::size_t i = 0; i < ranks.size(); ++i) svg += bar_of(p, i, ranks[i], step < 3 ? step : width);
   svg += line_from(kLeft, p.bottom(), kWidth - kRight, p.bottom(), kInk);
   svg += rank_numbers(p, ranks, step) + straggler_labels(p, ranks);
   svg += text_at(kWidth - kRight, p.bottom() + 34, "rank", Anchor::end);
-  std::vector<Key> keys{{kBlue, "own work, bar to its 95th percentile", Key::Shape::box}};
+  const bool has_bars = width >= kLeastForBar;
+  std::vector<Key> keys{
+      {kBlue, has_bars ? "own work, bar to its 95th percentile" : "own work", Key::Shape::box}};
   if (is_any_late) keys.push_back({kVermillion, "straggler", Key::Shape::hatched});
   keys.push_back({kPale, "waiting for others", Key::Shape::box});
   return svg + legend(top, keys);

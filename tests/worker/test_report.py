@@ -1,0 +1,124 @@
+"""Logs of a run, and what pinstep-worker report makes of them."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import threading
+import time
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from ranks import WORKER
+
+QUICK = ["--images=1200", "--test-images=100", "--epochs=2", "--batch=30"]
+
+
+def report(*arguments):
+    return subprocess.run([WORKER, "report", *map(str, arguments)], text=True, capture_output=True)
+
+
+def events(directory, rank, name):
+    lines = (directory / f"rank-{rank}.jsonl").read_text().splitlines()
+    return [event for event in map(json.loads, lines) if event["event"] == name]
+
+
+def test_each_rank_leaves_its_events(train, tmp_path):
+    ended = train(2, *QUICK, "--json", f"--log={tmp_path}/a/log").ok()
+    for rank in range(2):
+        log = tmp_path / "a/log"
+        start, = events(log, rank, "start")
+        assert (start["rank"], start["ranks"]) == (rank, 2)
+        steps = events(log, rank, "step")
+        assert [step["step"] for step in steps] == list(range(1, 41))
+        assert [step["epoch"] for step in steps] == [1] * 20 + [2] * 20
+        assert all(0 <= step["waited"] <= step["seconds"] for step in steps)
+        assert [(e["epoch"], e["loss"], e["accuracy"]) for e in events(log, rank, "epoch")] \
+            == [(e["epoch"], e["loss"], e["accuracy"]) for e in ended.events("epoch")]
+        end, = events(log, rank, "end")
+        assert end["weights"] == ended.end["weights"]
+        assert end["most_memory_bytes"] > 1 << 20
+        assert abs(end["time"] - time.time()) < 600
+    # A step's loss is that of one rank; their mean is the epoch's.
+    both = [events(tmp_path / "a/log", rank, "step")[:20] for rank in range(2)]
+    mean = sum(step["loss"] for rank in both for step in rank) / 40
+    assert mean == pytest.approx(ended.events("epoch")[0]["loss"], abs=1e-4)
+
+
+def test_a_rank_that_is_slow_is_found(start, tmp_path):
+    """Rank 1 is stopped and started again, so that it has half of its time."""
+    ranks = start(3, "--images=6000", "--test-images=100", "--epochs=1000", "--hidden=512,512", "--batch=100",
+                  f"--log={tmp_path}")
+    ranks.wait_for("epoch 1")
+    until = time.monotonic() + 12
+    while time.monotonic() < until:
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            ranks.signal(1, number)
+            time.sleep(0.05 if number == signal.SIGSTOP else 0.005)
+    ranks.kill()
+    told = json.loads(report("--json", tmp_path).stdout)
+    own = [rank["own_seconds_95"] for rank in told["ranks"]]
+    assert own[1] > 1.5 * max(own[0], own[2]), told["ranks"]
+    assert told["unfinished"] == [0, 1, 2]
+
+
+def test_the_report_is_text_and_a_picture(train, tmp_path):
+    train(2, *QUICK, f"--log={tmp_path}").ok()
+    done = report(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("2 ranks on 1 node, mlp with 235146 parameters, 40 steps\n")
+    picture = xml.parse(tmp_path / "report.svg").getroot()
+    words = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    for word in ("Loss", "Throughput", "Step time by rank", "step; dotted: an epoch ends", "waiting for others"):
+        assert word in words
+    assert len(picture.findall("{http://www.w3.org/2000/svg}polyline")) == 2
+    other = tmp_path / "other.svg"
+    assert f"picture: {other}" in report(f"--svg={other}", tmp_path).stdout
+    assert other.read_text() == (tmp_path / "report.svg").read_text()
+
+
+def test_a_run_that_failed_has_a_report(start, tmp_path):
+    ranks = start(2, "--epochs=1000", "--test-images=100", "--timeout=10", f"--log={tmp_path}")
+    ranks.wait_for("epoch 1")
+    ranks.signal(1, signal.SIGKILL)
+    ended = ranks.wait(besides=[1])
+    done = report(tmp_path)
+    assert done.returncode == 0, ended
+    assert "2 ranks did not end well" in done.stdout
+    assert "rank 0: rank 1" in done.stdout and "is gone" in done.stdout, ended
+
+
+@pytest.mark.parametrize("arguments, code, words", [
+    ([], 2, "no directory is given"), (["a", "b"], 2, "more than one directory"), (["/nonexistent"], 1, "/nonexistent")])
+def test_what_cannot_be_read(arguments, code, words):
+    done = report(*arguments)
+    assert done.returncode == code and words in done.stderr
+
+
+def test_a_directory_without_logs(tmp_path):
+    done = report(tmp_path)
+    assert done.returncode == 1 and "has no log of a rank" in done.stderr
+
+
+def test_progress_is_shown_on_a_terminal_only(small):
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen([WORKER, "train", f"--data={small}", "--epochs=3"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=terminal, env={"PATH": "/usr/bin:/bin"})
+    os.close(terminal)
+    seen = bytearray()
+
+    def read():
+        try:
+            while piece := os.read(controller, 4096):
+                seen.extend(piece)
+        except OSError:     # the other end is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert process.wait(60) == 0
+    reader.join()
+    os.close(controller)
+    assert b"\r\x1b[Kepoch " in seen and b"samples/s" in seen
