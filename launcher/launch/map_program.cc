@@ -17,11 +17,15 @@ Result<std::string> map_program() {
   return fail(ErrorKind::not_found, "this pinstep was built without hwloc");
 }
 
-// hwloc's own plugins would start up CUDA, OpenCL and the like in front of every program.
+// hwloc's own plugins would start up CUDA, OpenCL and the like in front of every program. They are not even to
+// be loaded, with the libraries of those.
 Environment quiet_hwloc(Environment environment) {
   environment.unset("LD_LIBRARY_PATH");
   environment.unset("LD_PRELOAD");
   environment.set("HWLOC_COMPONENTS", "-cuda,-opencl,-nvml,-rsmi,-levelzero,-gl,-pci");
+  environment.set(
+      "HWLOC_PLUGINS_BLACKLIST",
+      "hwloc_cuda.so,hwloc_opencl.so,hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so,hwloc_gl.so,hwloc_pci.so");
   environment.set("HWLOC_HIDE_ERRORS", "2");
   return environment;
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import big_node
+import kernel_files
 import paired
 from conftest import BUILD
 from processes import Starts
@@ -46,6 +47,13 @@ def big_topology(work):
     path = work / "big-node.xml"
     path.write_text(big_node.xml())
     return f"--topology={path}"
+
+
+@pytest.fixture(scope="module")
+def big_kernel(work):
+    """A root directory with the files of a kernel on such a node."""
+    kernel_files.write(work / "root")
+    return work / "root"
 
 
 @pytest.fixture(scope="module")
@@ -132,17 +140,38 @@ def test_sixteen_ranks_at_once(figures, big_topology):
     assert holds(found, MOST_MILLISECONDS + MOST_MAP_MILLISECONDS / RANKS)
 
 
+def is_dealt_out(ranks, *lines):
+    """What is compared with is a program that does nothing, so the result is judged by itself: a map of so many ranks
+    with these lines."""
+    def judge(_, made):
+        code, text, errors = made
+        found = text.decode().splitlines()
+        return (code, errors, found[-1]) == (0, b"", "end") and {"off 0", "cores 256 0", *lines} <= set(found) \
+            and sum(line.startswith("rank ") for line in found) == ranks
+    return judge
+
+
+def quiet_hwloc():
+    """As pinstep-launch starts it (launcher/launch/map_program.cc)."""
+    names = ("cuda", "opencl", "nvml", "rsmi", "levelzero", "gl", "pci")
+    return {"PATH": "/usr/bin:/bin", "HWLOC_COMPONENTS": ",".join(f"-{name}" for name in names),
+            "HWLOC_PLUGINS_BLACKLIST": ",".join(f"hwloc_{name}.so" for name in names)}
+
+
 @pytest.mark.parametrize("ranks", [8, 16])
 def test_making_the_map_of_a_big_node(figures, big_topology, ranks):
-    def is_best(_, made):
-        """What is compared with is a program that does nothing, so the result is judged by itself."""
-        code, text, errors = made
-        lines = text.decode().splitlines()
-        return (code, errors, lines[-1]) == (0, b"", "end") and {"levels 0", "off 0", "proven 1"} <= set(lines) \
-            and sum(line.startswith("rank ") for line in lines) == ranks
-
-    environment = {"PATH": "/usr/bin:/bin", "HWLOC_COMPONENTS": "-cuda,-opencl,-nvml,-rsmi,-levelzero,-gl,-pci"}
+    environment = quiet_hwloc()
     making = starts([MAP, big_topology, f"--ranks={ranks}"], environment)
     found = figures.add(compare(f"pinstep-map of 256 cores, 8 GPUs, 10 cards, {ranks} ranks", true(environment),
-                                making.side("pinstep-map"), "ms", same=is_best))
+                                making.side("pinstep-map"), "ms", same=is_dealt_out(ranks, "levels 0", "proven 1")))
+    assert holds(found, MOST_MAP_MILLISECONDS)
+
+
+def test_finding_out_what_a_big_node_has(figures, big_kernel):
+    """From the kernel's files instead of XML: by far the larger part where the node is this one."""
+    environment = {**quiet_hwloc(), "HWLOC_FSROOT": str(big_kernel)}
+    making = starts([MAP, "--ranks=8"], environment, count=10)
+    found = figures.add(compare("pinstep-map of the kernel's files of 256 cores and 8 GPUs",
+                                starts([TRUE], environment, count=10).side("true"), making.side("pinstep-map"), "ms",
+                                same=is_dealt_out(8)))
     assert holds(found, MOST_MAP_MILLISECONDS)
