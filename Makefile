@@ -148,6 +148,7 @@ ENV_DIRS = \
 WORKER_DIRS = \
 	launcher/worker/bench \
 	launcher/worker/check \
+	launcher/worker/checkpoint \
 	launcher/worker/cli \
 	launcher/worker/data \
 	launcher/worker/device \
@@ -188,8 +189,8 @@ UNIT_SRC    = $(filter-out $(if $(WITH_MAP),,tests/unit/launcher/topology/%), \
 	$(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc))
 WORKER_UNIT_SRC = $(wildcard tests/unit/launcher/worker/*/*.cc tests/unit/support/*.cc) tests/unit/deliberate_test.cc
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
-WORKER_FUZZ_SRC = tests/fuzz/idx.cc tests/fuzz/wire.cc
-WORKER_PARSERS  = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc) launcher/worker/store/wire.cc)
+WORKER_FUZZ_SRC = tests/fuzz/checkpoint.cc tests/fuzz/idx.cc tests/fuzz/wire.cc
+WORKER_PARSERS  = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc) launcher/worker/checkpoint/checkpoint.cc launcher/worker/store/wire.cc)
 MAP_FUZZ_SRC    = $(wildcard tests/fuzz/*_topology.cc)
 FUZZ_SRC    = $(filter-out $(if $(WITH_WORKER),,$(WORKER_FUZZ_SRC)) $(if $(WITH_MAP),,$(MAP_FUZZ_SRC)), \
 	$(wildcard tests/fuzz/*.cc))

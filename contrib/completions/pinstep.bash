@@ -116,12 +116,14 @@ _pinstep_worker() {
 	((COMP_CWORD == 1)) && { _pinstep_offer 'train bench check report --help --version'; return; }
 	case $option:${COMP_WORDS[1]} in
 	--store:*) _pinstep_offer 'auto tcp pmix' ;;
-	--data:* | --save:* | --log:*) compopt -o dirnames ;;
-	*:train) _pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
-			--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket --log --save --json --help' ;;
 	*:report)
 		_pinstep_offer '--svg --json --help'
 		[[ $word == -* || $option == --svg ]] || compopt -o dirnames ;;
+	--signal:*) _pinstep_offer 'USR1 USR2 HUP INT QUIT XCPU ALRM' ;;
+	--data:* | --save:* | --log:* | --checkpoint:*) compopt -o dirnames ;;
+	*:train) _pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
+			--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket
+			--checkpoint --checkpoint-steps --signal --requeue --log --save --json --help' ;;
 	*:check)
 		_pinstep_offer '--timeout --max-skew --min-bandwidth --max-latency --min-memory --min-shm --store --json --help' ;;
 	*:bench)

@@ -13,6 +13,7 @@ FOREIGN_OPTIONS = {
     "srun": {"bcast", "chdir", "cpu-bind", "cpus-per-task", "export", "gpu-bind", "gpus-per-node", "gpus-per-task",
              "gres-flags", "jobid", "kill-on-bad-exit", "mpi", "no-shell", "nodes", "ntasks", "ntasks-per-node",
              "uid"},
+    "sbatch": {"open-mode", "requeue"},
     "torchrun": {"no", "no_python", "standalone"},
     "configure": {"prefix", "with-slurm", "without-plugin"},
 }

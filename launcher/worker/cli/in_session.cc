@@ -41,10 +41,12 @@ void run_in_session(SessionSettings settings, Form form,
   Session session(std::move(settings), device);
   Ending ending{Outcome::done, {}, {}, false};
   const auto done = session.open(environment).and_then([&] { return act(session, device); });
-  if (done)
+  if (done) {
     session.close();
-  else
+    ending.outcome = session.outcome();
+  } else {
     ending = session.give_up(done.error());
+  }
   if (!done && failed) failed(ending);
   if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
   if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));

@@ -37,7 +37,8 @@ Result<void> TrainEvents::begin(const Place& place, const std::string& node, con
             {"node", node},
             {"model", "mlp"},
             {"parameters", start.parameters},
-            {"images", start.images}});
+            {"images", start.images},
+            {"restart", start.restart}});
   return {};
 }
 
@@ -62,6 +63,17 @@ void TrainEvents::epoch(const EpochReport& report) {
   log_.add(json_of(report));
   clear_progress();
   if (speaks_) print(line_of(report, form_));
+}
+
+void TrainEvents::resumed(const Resumed& resumed) {
+  log_.add(json_of(resumed));
+  print(line_of(resumed, form_));
+}
+
+void TrainEvents::kept(const Kept& kept) {
+  log_.add(json_of(kept));
+  clear_progress();
+  print(line_of(kept, form_));
 }
 
 void TrainEvents::end(const std::string& weights, const std::string& saved) {

@@ -19,6 +19,9 @@ class TrainEvents {
   void epoch_begins(std::uint32_t epoch) { epoch_ = epoch; }
   void step(const StepReport& report);
   void epoch(const EpochReport& report);
+  // Of rank 0 only.
+  void resumed(const Resumed& resumed);
+  void kept(const Kept& kept);
   // The digest of the weights, and where they were saved.
   void end(const std::string& weights, const std::string& saved);
   void failed(const Ending& ending);

@@ -1,6 +1,7 @@
 #include "launcher/worker/cli/train_options.h"
 
 #include "launcher/worker/cli/session_options.h"
+#include "launcher/worker/train/interrupt.h"
 #include "launcher/worker/try.h"
 
 namespace pinstep::worker {
@@ -31,6 +32,11 @@ ranks
   --start-timeout=SECONDS  for all ranks to arrive (300)
   --bucket=BYTES       gradients are exchanged in pieces of this size (25M)
   --first-bucket=BYTES the first piece, smaller to start early (1M)
+going on later
+  --checkpoint=DIR     keep checkpoints in DIR, which rank 0 reaches, and go on from the newest
+  --checkpoint-steps=N write one after every N steps, not only after each epoch
+  --signal=NAME        a checkpoint, and the end, when this signal comes; when TERM comes in any case
+  --requeue            and then rank 0 has Slurm queue the job again
 output
   --save=DIR           each rank leaves its weights in DIR/rank-N
   --log=DIR            each rank leaves its events in DIR/rank-N.jsonl, for report
@@ -38,7 +44,7 @@ output
   --help, --version
 
 Exit status: 0, 1 failed, 2 wrong usage, 3 another rank is gone or does not answer,
-4 the ranks lost each other and nobody knows why.
+4 the ranks lost each other and nobody knows why, 75 a signal came: run it again to go on.
 )";
 
 Result<TrainOptions> parse_train_options(const std::vector<std::string>& words) {
@@ -57,12 +63,22 @@ Result<TrainOptions> parse_train_options(const std::vector<std::string>& words) 
       count_option("--seed", o.train.seed, 0),
       bytes_option("--bucket", o.train.buckets.other),
       bytes_option("--first-bucket", o.train.buckets.first),
+      text_option("--checkpoint", "a directory", o.keep.directory),
+      count_option("--checkpoint-steps", o.keep.every),
+      choice_option("--signal", "a signal's name, such as USR1",
+                    [&o](std::string_view text) { return (o.keep.signal = parse_signal(text)).has_value(); }),
+      flag_option("--requeue", o.requeue),
       text_option("--log", "a directory", o.log),
       text_option("--save", "a directory", o.save),
       flag_option("--json", o.json),
   };
   for (Option& row : session_options(o.session)) rows.push_back(std::move(row));
   PINSTEP_TRY(read_options(words, rows));
+  const bool keeps = !o.keep.directory.empty();
+  if (!keeps && (o.keep.every > 0 || o.keep.signal || o.requeue))
+    return fail(ErrorKind::usage,
+                "--checkpoint-steps, --signal and --requeue are of no use without --checkpoint",
+                "--checkpoint=DIR");
   return o;
 }
 

@@ -6,6 +6,7 @@
 
 #include "envtools/base/error.h"
 #include "launcher/worker/data/images.h"
+#include "launcher/worker/train/keeper.h"
 #include "launcher/worker/train/session.h"
 #include "launcher/worker/train/trainer.h"
 
@@ -18,6 +19,8 @@ struct TrainOptions {
   std::uint32_t images = 0;  // 0: all
   std::uint32_t test_images = 0;
   bool json = false;
+  bool requeue = false;
+  KeepSettings keep;
   TrainSettings train;
   SessionSettings session;
 };

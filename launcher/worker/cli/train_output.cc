@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "launcher/worker/train/interrupt.h"
+
 namespace pinstep::worker {
 namespace {
 
@@ -26,12 +28,14 @@ std::string line_of(const Start& start, Form form) {
                       {"sizes", start.sizes},
                       {"parameters", start.parameters},
                       {"buckets", start.buckets},
-                      {"images", start.images}});
+                      {"images", start.images},
+                      {"restart", start.restart}});
   std::string sizes;
   for (const std::uint32_t size : start.sizes) sizes += (sizes.empty() ? "" : "-") + std::to_string(size);
   return count(start.ranks, "rank") + " on " + start.device + ", transport " + start.transport + ": mlp " +
          sizes + ", " + count(start.parameters, "parameter") + " in " + count(start.buckets, "bucket") + ", " +
-         count(start.images, "image") + "\n";
+         count(start.images, "image") +
+         (start.restart > 0 ? ", restart " + std::to_string(start.restart) : "") + "\n";
 }
 
 Json json_of(const EpochReport& epoch) {
@@ -60,6 +64,41 @@ std::string progress_of(std::uint32_t epoch, const StepReport& step, double samp
   std::snprintf(text, sizeof text, "epoch %u  step %llu  loss %.4f  %.0f samples/s", epoch,
                 static_cast<unsigned long long>(step.step), step.loss, samples_per_second);
   return text;
+}
+
+Json json_of(const Resumed& resumed) {
+  const Position& at = resumed.position;
+  return {{"event", "resume"},         {"checkpoint", resumed.path}, {"epoch", at.epoch},
+          {"consumed", at.consumed},   {"steps", at.steps},          {"ranks", resumed.ranks},
+          {"damaged", resumed.damaged}};
+}
+
+Json json_of(const Kept& kept) {
+  const Position& at = kept.position;
+  return {{"event", "checkpoint"},
+          {"checkpoint", kept.path},
+          {"epoch", at.epoch},
+          {"consumed", at.consumed},
+          {"steps", at.steps},
+          {"seconds", kept.seconds},
+          {"signal", signal_name(kept.signal)}};
+}
+
+std::string line_of(const Resumed& resumed, Form form) {
+  const Position& at = resumed.position;
+  if (form == Form::json) return json_line(json_of(resumed));
+  std::string text;
+  for (const std::string& damaged : resumed.damaged) text += damaged + "; the one before is used\n";
+  return text + "goes on from " + resumed.path + ", written by " + count(resumed.ranks, "rank") + ": epoch " +
+         std::to_string(at.epoch) + ", " + count(at.consumed, "image") + " done\n";
+}
+
+std::string line_of(const Kept& kept, Form form) {
+  const Position& at = kept.position;
+  if (form == Form::json) return json_line(json_of(kept));
+  if (kept.signal == 0) return "checkpoint " + kept.path + "\n";
+  return "stopped by " + std::string(signal_name(kept.signal)) + " after " + count(at.steps, "step") +
+         ", checkpoint " + kept.path + "\n";
 }
 
 std::string line_of_end(const std::string& weights, const std::string& saved, Form form) {

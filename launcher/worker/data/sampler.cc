@@ -1,23 +1,26 @@
 #include "launcher/worker/data/sampler.h"
 
+#include <algorithm>
+
 #include "launcher/worker/data/random.h"
 
 namespace pinstep::worker {
 
-std::uint32_t Sampler::per_rank() const {
-  const std::uint32_t whole = samples / ranks;
-  return samples % ranks == 0 || tail == Tail::drop ? whole : whole + 1;
+std::uint32_t Sampler::per_rank(std::uint64_t consumed) const {
+  const auto left = static_cast<std::uint32_t>(samples - std::min<std::uint64_t>(samples, consumed));
+  return left / ranks + (left % ranks == 0 || tail == Tail::drop ? 0 : 1);
 }
 
-std::vector<std::uint32_t> Sampler::indices(std::uint64_t epoch, std::uint32_t rank) const {
-  return deal(permutation(samples, seed, epoch), ranks, rank, per_rank());
+std::vector<std::uint32_t> Sampler::indices(std::uint64_t epoch, std::uint32_t rank,
+                                            std::uint64_t consumed) const {
+  return deal(permutation(samples, seed, epoch), ranks, rank, per_rank(consumed), consumed);
 }
 
 std::vector<std::uint32_t> deal(const std::vector<std::uint32_t>& order, std::uint32_t ranks,
-                                std::uint32_t rank, std::uint32_t per_rank) {
+                                std::uint32_t rank, std::uint32_t per_rank, std::uint64_t first) {
   std::vector<std::uint32_t> mine;
   mine.reserve(per_rank);
-  for (std::uint64_t i = 0; i < per_rank; ++i) mine.push_back(order[(i * ranks + rank) % order.size()]);
+  for (std::uint64_t i = 0; i < per_rank; ++i) mine.push_back(order[(first + i * ranks + rank) % order.size()]);
   return mine;
 }
 

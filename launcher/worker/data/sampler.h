@@ -17,15 +17,16 @@ struct Sampler {
   std::uint64_t seed = 0;
   Tail tail = Tail::repeat;
 
-  // Samples of each rank in an epoch, the same for all; 0 where there is no data.
-  std::uint32_t per_rank() const;
+  // Samples of each rank in an epoch, the same for all; 0 where there is no data. `consumed`: samples at the
+  // epoch's beginning that are done already, by however many ranks: what is left is dealt.
+  std::uint32_t per_rank(std::uint64_t consumed = 0) const;
   // Of this rank in this epoch, in order. Two ranks share samples only where the data had to be filled up.
-  std::vector<std::uint32_t> indices(std::uint64_t epoch, std::uint32_t rank) const;
+  std::vector<std::uint32_t> indices(std::uint64_t epoch, std::uint32_t rank, std::uint64_t consumed = 0) const;
 };
 
-// Deals `order`: the part of indices() that has no chance in it.
+// Deals `order` from `first` on: the part of indices() that has no chance in it.
 std::vector<std::uint32_t> deal(const std::vector<std::uint32_t>& order, std::uint32_t ranks,
-                                std::uint32_t rank, std::uint32_t per_rank);
+                                std::uint32_t rank, std::uint32_t per_rank, std::uint64_t first = 0);
 
 // For evaluation: every sample belongs to exactly one rank, so none is counted twice; the numbers of two ranks
 // differ by one at most.

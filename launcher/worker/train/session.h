@@ -21,7 +21,13 @@ struct SessionSettings {
 };
 
 // Exit codes; in the manual.
-enum class Outcome { done = 0, failed = 1, peer_lost = 3, peers_unclear = 4 };
+enum class Outcome {
+  done = 0,
+  failed = 1,
+  peer_lost = 3,
+  peers_unclear = 4,
+  stopped = 75,  // by a signal, to go on later: EX_TEMPFAIL of sysexits.h
+};
 
 // What went wrong, in the end.
 struct Ending {
@@ -45,6 +51,9 @@ class Session {
 
   const Place& place() const { return place_; }
   Transport& transport() { return *transport_; }
+  // What the process ends with where nothing goes wrong.
+  Outcome outcome() const { return outcome_; }
+  void set_outcome(Outcome outcome) { outcome_ = outcome; }
   std::string_view transport_name() const { return place_.size == 1 ? "none" : "gloo"; }
 
   TcpStore* store() { return store_.get(); }
@@ -69,6 +78,7 @@ class Session {
   const SessionSettings settings_;
   Device& device_;
   Place place_;
+  Outcome outcome_ = Outcome::done;
   std::unique_ptr<TcpStoreServer> server_;  // rank 0's
   std::unique_ptr<TcpStore> store_;
   std::unique_ptr<Transport> transport_;

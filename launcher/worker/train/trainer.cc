@@ -191,7 +191,8 @@ Result<void> Trainer::step(std::span<const std::uint32_t> index) {
                                           settings_.rate, settings_.momentum,        settings_.decay};
   PINSTEP_TRY(device_.launch(stream_, kernel::kSgd, values.count, arguments));
   seen_.insert(seen_.end(), index.begin(), index.end());
-  ++steps_;
+  ++position_.steps;
+  position_.consumed += index.size() * transport_.size();
   return on_step_ ? tell_step(index.size(), now() - began, reduced - computed) : Result<void>();
 }
 
@@ -200,7 +201,7 @@ Result<void> Trainer::tell_step(std::size_t rows, double seconds, double waited)
   if (!totals) return tl::unexpected(totals.error());
   const double loss = ((*totals)[0] - told_loss_) / static_cast<double>(rows);
   told_loss_ = (*totals)[0];
-  on_step_({steps_, static_cast<std::uint32_t>(rows), seconds, waited, loss});
+  on_step_({position_.steps, static_cast<std::uint32_t>(rows), seconds, waited, loss});
   return {};
 }
 
@@ -212,24 +213,39 @@ Result<std::vector<double>> Trainer::take_totals() {
   return totals;
 }
 
-Result<EpochReport> Trainer::train(std::uint32_t epoch) {
+Result<EpochReport> Trainer::train(std::uint32_t epoch, const Border& border) {
+  if (position_.epoch != epoch) position_ = {epoch, 0, position_.steps};
   EpochReport report;
   report.epoch = epoch;
   const auto began = std::chrono::steady_clock::now();
-  const auto mine = sampler_.indices(epoch, transport_.rank());
+  const auto mine = sampler_.indices(epoch, transport_.rank(), position_.consumed);
   std::span<const std::uint32_t> left = mine;
   for (; !left.empty() && !is_finished(); ++report.steps) {
     const std::size_t rows = std::min<std::size_t>(left.size(), settings_.batch);
     PINSTEP_TRY(step(left.first(rows)));
     report.samples += rows * transport_.size();
     left = left.subspan(rows);
+    if (!border) continue;
+    const auto goes_on = border();
+    if (!goes_on) return tl::unexpected(goes_on.error());
+    report.is_whole = *goes_on;
+    if (!report.is_whole) return report;
   }
   const auto totals = take_totals();
   if (!totals) return tl::unexpected(totals.error());
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  report.loss = (*totals)[0] / static_cast<double>(report.samples);
-  report.train_accuracy = (*totals)[1] / static_cast<double>(report.samples);
+  // They are of the whole epoch, the part before resume() included.
+  const auto counted = static_cast<double>(std::max<std::uint64_t>(position_.consumed, 1));
+  report.loss = (*totals)[0] / counted;
+  report.train_accuracy = (*totals)[1] / counted;
   PINSTEP_TRY(evaluate(report));
+  if (left.empty()) {
+    position_ = {epoch + 1, 0, position_.steps};
+  } else if (transport_.rank() == 0) {  // the epoch is not over: a run that goes on here counts on
+    PINSTEP_TRY(device_.copy(stream_, totals_.array().data, totals->data(), totals_.array().bytes(),
+                             Direction::to_device));
+    PINSTEP_TRY(device_.synchronize(stream_));
+  }
   return report;
 }
 
@@ -246,6 +262,93 @@ Result<void> Trainer::evaluate(EpochReport& report) {
   if (!totals) return tl::unexpected(totals.error());
   report.test_loss = (*totals)[0] / data_.test.count;
   report.accuracy = (*totals)[1] / data_.test.count;
+  return {};
+}
+
+std::vector<Trainer::NamedArray> Trainer::state() {
+  std::vector<NamedArray> state;
+  for (const auto& [prefix, all] : {std::pair{"", model_->values()}, std::pair{"momentum.", velocity_.array()}})
+    for (const Parameter& parameter : model_->parameters())
+      state.push_back({prefix + parameter.name, parameter.shape, all.part(parameter.offset, parameter.count)});
+  state.push_back({"totals", {totals_.array().count}, totals_.array()});
+  return state;
+}
+
+// Batch and learning rate are not in it: who goes on with another number of ranks may want to change them.
+std::map<std::string, std::string> Trainer::identity() const {
+  std::string model = "mlp";
+  for (const std::uint32_t size : sizes()) model += " " + std::to_string(size);
+  return {{"model", model},
+          {"seed", std::to_string(settings_.seed)},
+          {"data", sha256_hex(sha256_hex(data_.train.values) + sha256_hex(data_.train.labels))}};
+}
+
+Result<Checkpoint> Trainer::checkpoint() {
+  Checkpoint checkpoint{position_, transport_.size(), identity(), {}, {}};
+  // What this epoch has counted so far is each rank's own: rank 0 takes it over.
+  PINSTEP_TRY(transport_.all_reduce(totals_.array(), Reduction::sum, stream_));
+  if (transport_.rank() != 0) PINSTEP_TRY(device_.zero(stream_, totals_.array()));
+  PINSTEP_TRY(note_totals());
+  if (transport_.rank() != 0) return checkpoint;
+  for (const NamedArray& named : state()) {
+    const auto bytes = to_host<char>(named.array);
+    if (!bytes) return tl::unexpected(bytes.error());
+    checkpoint.add(named.name, named.array.type, named.shape, {bytes->data(), bytes->size()});
+  }
+  return checkpoint;
+}
+
+Result<bool> Trainer::resume(const Checkpoint* checkpoint) {
+  bool has_one = checkpoint != nullptr;
+  if (has_one) {
+    const auto mine = identity();
+    for (const auto& [name, value] : mine)
+      if (const auto found = checkpoint->settings.find(name);
+          found == checkpoint->settings.end() || found->second != value)
+        return fail(ErrorKind::conflict, "the checkpoint is of a run with another " + name,
+                    "give what that run was given, or another directory");
+    position_ = checkpoint->position;
+  }
+  PINSTEP_TRY(agree_on_position(has_one));
+  if (!has_one) return false;
+  for (const NamedArray& named : state()) {
+    if (checkpoint != nullptr) {
+      const SavedArray* saved = checkpoint->find(named.name);
+      if (saved == nullptr || saved->type != named.array.type || saved->bytes != named.array.bytes())
+        return fail(ErrorKind::conflict, "the checkpoint has no '" + named.name + "' that fits",
+                    "give what that run was given, or another directory");
+      PINSTEP_TRY(device_.copy(stream_, named.array.data, checkpoint->bytes_of(*saved).data(), saved->bytes,
+                               Direction::to_device));
+      PINSTEP_TRY(device_.synchronize(stream_));
+    }
+    PINSTEP_TRY(transport_.broadcast(named.array, 0, stream_));
+  }
+  if (transport_.rank() != 0) PINSTEP_TRY(device_.zero(stream_, totals_.array()));
+  PINSTEP_TRY(note_totals());
+  const auto agreed = agreed_weights();
+  if (!agreed) return tl::unexpected(agreed.error());
+  return true;
+}
+
+Result<void> Trainer::note_totals() {
+  const auto totals = to_host<double>(totals_.array());
+  if (!totals) return tl::unexpected(totals.error());
+  told_loss_ = (*totals)[0];
+  return {};
+}
+
+Result<void> Trainer::agree_on_position(bool& has_one) {
+  auto told = Memory::allocate(device_, 4, Type::i64);
+  if (!told) return tl::unexpected(told.error());
+  const Array array = told->array();
+  const std::array<std::uint64_t, 4> mine{has_one ? 1U : 0U, position_.epoch, position_.consumed,
+                                          position_.steps};
+  PINSTEP_TRY(device_.copy(stream_, array.data, mine.data(), array.bytes(), Direction::to_device));
+  PINSTEP_TRY(transport_.broadcast(array, 0, stream_));
+  const auto all = to_host<std::uint64_t>(array);
+  if (!all) return tl::unexpected(all.error());
+  has_one = (*all)[0] == 1;
+  position_ = {static_cast<std::uint32_t>((*all)[1]), (*all)[2], (*all)[3]};
   return {};
 }
 

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "launcher/worker/checkpoint/checkpoint.h"
 #include "launcher/worker/data/images.h"
 #include "launcher/worker/data/sampler.h"
 #include "launcher/worker/device/memory.h"
@@ -38,6 +40,7 @@ struct EpochReport {
   double accuracy = 0;        // on the test images
   std::uint64_t samples = 0;  // of all ranks
   double seconds = 0;         // training alone
+  bool is_whole = true;       // else it was stopped at a step's border; the numbers are of no use then
 };
 
 // A step as one rank sees it.
@@ -62,11 +65,23 @@ class Trainer {
   static Result<std::unique_ptr<Trainer>> create(Device& device, Transport& transport, const DataSet& data,
                                                  const TrainSettings& settings);
 
-  // One pass over the data, then over the test images. The epoch counts from 1. Errors: those of the transport.
-  Result<EpochReport> train(std::uint32_t epoch);
   // Called after each step. Costs a copy from the device and a wait for it.
   void on_step(std::function<void(const StepReport&)> call) { on_step_ = std::move(call); }
-  bool is_finished() const { return settings_.most_steps > 0 && steps_ >= settings_.most_steps; }
+  // Between two steps; whether to go on, the same on all ranks.
+  using Border = std::function<Result<bool>()>;
+
+  // One pass over the data, or what is left of it after resume(); then over the test images. The epoch counts
+  // from 1. Errors: those of the transport and of `border`.
+  Result<EpochReport> train(std::uint32_t epoch, const Border& border = {});
+  bool is_finished() const { return settings_.most_steps > 0 && position_.steps >= settings_.most_steps; }
+
+  // The epoch counts on at its end. All ranks are at the same place.
+  const Position& position() const { return position_; }
+  // All ranks together, between two steps. Only rank 0's has arrays in it. Errors: those of the transport.
+  Result<Checkpoint> checkpoint();
+  // Goes on from rank 0's checkpoint, where it has one; all ranks together, before the first step. Returns
+  // whether there was one. Errors: conflict (it is of another run), those of the transport.
+  Result<bool> resume(const Checkpoint* checkpoint);
 
   // sha256 of the parameters' bytes; all ranks together, they must be the same on all. Errors: conflict.
   Result<std::string> agreed_weights();
@@ -100,6 +115,17 @@ class Trainer {
   Result<std::vector<double>> take_totals();
   template <class T>
   Result<std::vector<T>> to_host(Array array);
+  // All that steps change, and what it is called in a checkpoint.
+  struct NamedArray {
+    std::string name;
+    std::vector<std::size_t> shape;
+    Array array;
+  };
+  std::vector<NamedArray> state();
+  std::map<std::string, std::string> identity() const;
+  // After a change of totals_ that no step has made.
+  Result<void> note_totals();
+  Result<void> agree_on_position(bool& has_one);
 
   Device& device_;
   Transport& transport_;
@@ -113,9 +139,9 @@ class Trainer {
   Memory index_, totals_, velocity_;
   std::vector<std::int32_t> host_index_;
   std::vector<std::uint32_t> seen_;
-  std::uint64_t steps_ = 0;
   std::function<void(const StepReport&)> on_step_;
   double told_loss_ = 0;  // of totals_, that steps have told
+  Position position_;
 };
 
 }  // namespace pinstep::worker

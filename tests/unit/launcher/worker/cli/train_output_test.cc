@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 namespace pinstep::worker {
 namespace {
 
@@ -26,10 +28,19 @@ TEST(TrainOutput, LinesForPeople) {
   EXPECT_EQ(line_of_end("abc", "out", Form::text), "weights abc, saved in out\n");
 }
 
+TEST(TrainOutput, CheckpointsForPeople) {
+  EXPECT_EQ(line_of(Resumed{"c/step-1", {2, 640, 1940}, 4, {"'c/step-2' is damaged"}}, Form::text),
+            "'c/step-2' is damaged; the one before is used\n"
+            "goes on from c/step-1, written by 4 ranks: epoch 2, 640 images done\n");
+  EXPECT_EQ(line_of(Kept{"c/step-1", {2, 640, 1}, 0.5, 0}, Form::text), "checkpoint c/step-1\n");
+  EXPECT_EQ(line_of(Kept{"c/step-1", {2, 640, 1}, 0.5, SIGUSR1}, Form::text),
+            "stopped by USR1 after 1 step, checkpoint c/step-1\n");
+}
+
 TEST(TrainOutput, LinesForPrograms) {
   EXPECT_EQ(line_of(Start{2, "gloo", "cpu", 1, {784, 10}, 7850, 3, 600}, Form::json),
             R"({"event":"start","ranks":2,"transport":"gloo","device":"cpu","threads":1,"model":"mlp",)"
-            R"("sizes":[784,10],"parameters":7850,"buckets":3,"images":600})"
+            R"("sizes":[784,10],"parameters":7850,"buckets":3,"images":600,"restart":0})"
             "\n");
   EXPECT_EQ(line_of(epoch(), Form::json),
             R"({"event":"epoch","epoch":2,"steps":10,"loss":0.5,"train_accuracy":0.75,"test_loss":0.25,)"

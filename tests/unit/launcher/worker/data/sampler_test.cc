@@ -69,6 +69,26 @@ TEST(Sampler, ABatchOfAllRanksIsABatchOfOneRank) {
   }
 }
 
+// However often it is interrupted, and by however many ranks it goes on: each sample once, but for those that
+// fill the last round up.
+TEST(Sampler, WhatIsLeftOfAnEpochIsDealtToAnyNumberOfRanks) {
+  for (const std::uint32_t samples : {1U, 10U, 23U, 64U})
+    for (std::uint64_t consumed = 0; consumed <= samples + 2; ++consumed)
+      for (const std::uint32_t ranks : {1U, 2U, 3U, 7U}) {
+        const Sampler sampler{samples, ranks, 5, Tail::repeat};
+        const Indices order = permutation(samples, 5, 2);
+        Indices used(order.begin(),
+                     order.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(consumed, samples)));
+        const std::uint32_t each = sampler.per_rank(consumed);
+        for (std::uint32_t i = 0; i < each; ++i)
+          for (std::uint32_t rank = 0; rank < ranks; ++rank)
+            used.push_back(sampler.indices(2, rank, consumed)[i]);
+        ASSERT_GE(used.size(), samples);
+        ASSERT_LT(used.size(), samples + ranks);
+        for (std::size_t i = 0; i < used.size(); ++i) ASSERT_EQ(used[i], order[i % samples]);
+      }
+}
+
 TEST(Sampler, SeedAndEpochDecideTheOrder) {
   const Indices order = permutation(100, 1, 1);
   EXPECT_EQ(order, permutation(100, 1, 1));

@@ -1,0 +1,184 @@
+"""Runs that stop and go on: from checkpoints that other programs can read, and as if they had never stopped."""
+
+import hashlib
+import json
+import signal
+import struct
+
+import numpy
+import pytest
+
+import check
+
+STOPPED = 75        # exit code
+SHORT = ["--images=600", "--test-images=100", "--batch=10", "--json"]     # 2 ranks: 30 steps an epoch
+
+
+def read(path):
+    """(texts, {name: array}), by the rules of safetensors alone."""
+    content = path.read_bytes()
+    length, = struct.unpack("<Q", content[:8])
+    head = json.loads(content[8:8 + length])
+    texts = head.pop("__metadata__")
+    data = content[8 + length:]
+    arrays = {}
+    for name, entry in head.items():
+        begin, end = entry["data_offsets"]
+        kind = {"F32": "<f4", "F64": "<f8"}[entry["dtype"]]
+        arrays[name] = numpy.frombuffer(data[begin:end], kind).reshape(entry["shape"])
+    digest = texts["sha256"].encode()
+    assert hashlib.sha256(content.replace(digest, b"0" * 64, 1)).hexdigest().encode() == digest
+    return texts, arrays
+
+
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def stop(start, size, directory, number=signal.SIGTERM, *options, rank=0, **more):
+    """Starts ranks, stops them by a signal to one of them somewhere after the third checkpoint; how they ended."""
+    ranks = start(size, *SHORT, "--epochs=400", f"--checkpoint={directory}", "--checkpoint-steps=7", *options, **more)
+    ranks.wait_for('"steps":21,', 0)
+    ranks.signal(rank, number)
+    ended = ranks.wait()
+    assert set(ended.codes) == {STOPPED}, ended
+    return ended
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_signal_to_any_rank_stops_all_at_the_same_step(start, tmp_path, rank):
+    ended = stop(start, 2, tmp_path, rank=rank)
+    last = ended.events("checkpoint")[-1]
+    assert last["signal"] == "TERM"
+    texts, _ = read(tmp_path / last["checkpoint"].rpartition("/")[2])
+    assert int(texts["steps"]) == last["steps"]
+    assert ended.seconds < 20
+
+
+def test_the_signal_can_be_chosen(start, tmp_path):
+    ended = stop(start, 1, tmp_path, signal.SIGUSR1, "--signal=USR1")
+    assert ended.events("checkpoint")[-1]["signal"] == "USR1"
+
+
+def test_a_checkpoint_is_a_safetensors_file_with_all_that_steps_change(train, tmp_path):
+    ended = train(2, *SHORT, "--epochs=1", "--hidden=12", f"--checkpoint={tmp_path}/c", f"--save={tmp_path}/w").ok()
+    name, = names(tmp_path / "c")
+    texts, arrays = read(tmp_path / "c" / name)
+    assert name == "step-000000000030.safetensors"
+    assert {key: texts[key] for key in ("format", "epoch", "consumed", "steps", "ranks", "setting.seed")} == {
+        "format": "pinstep-checkpoint 1", "epoch": "2", "consumed": "0", "steps": "30", "ranks": "2",
+        "setting.seed": "1"}
+    parameters = [f"layer{layer}.{part}" for layer in (1, 2) for part in ("weight", "bias")]
+    assert {*parameters, *(f"momentum.{name}" for name in parameters), "totals"} == set(arrays)
+    saved = numpy.load(tmp_path / "w/rank-1/layer1.weight.npy")
+    assert (arrays["layer1.weight"] == saved).all() and saved.shape == (12, 784)
+    assert numpy.abs(arrays["momentum.layer1.weight"]).max() > 0
+    assert ended.events("checkpoint")[-1]["checkpoint"] == f"{tmp_path}/c/{name}"
+
+
+def test_a_run_that_was_stopped_ends_with_the_bits_of_one_that_was_not(start, train, tmp_path):
+    """Momentum included; stopped twice, in the middle of an epoch."""
+    rest = [*SHORT, "--epochs=3"]
+    whole = train(2, *rest, f"--save={tmp_path}/whole").ok()
+    keep = [*rest, f"--checkpoint={tmp_path}/c"]
+    for number, steps in enumerate((7, 41)):
+        ended = train(2, *keep, f"--steps={steps}", f"--save={tmp_path}/{number}").ok()
+    assert [event["consumed"] for event in ended.events("resume")] == [7 * 20]
+    ended = train(2, *keep, f"--save={tmp_path}/2").ok()
+    assert ended.end["weights"] == whole.end["weights"]
+    # Means over an epoch are of all of it, wherever the run was stopped.
+    for then, now in zip(whole.events("epoch")[1:], ended.events("epoch"), strict=True):
+        assert (now["epoch"], now["accuracy"]) == (then["epoch"], then["accuracy"])
+        assert now["loss"] == pytest.approx(then["loss"], rel=1e-9)
+    for rank in range(2):
+        parts = numpy.concatenate([check.samples(tmp_path / part, rank) for part in "012"])
+        assert (parts == check.samples(tmp_path / "whole", rank)).all()
+
+
+def test_another_number_of_ranks_loses_no_sample_and_doubles_none(train, tmp_path):
+    """2, then 3, then 1 ranks; 600 images, so that 3 ranks divide what is left by then."""
+    keep = [*SHORT, "--epochs=2", f"--checkpoint={tmp_path}/c"]
+    for number, (size, steps) in enumerate([(2, 6), (3, 12), (1, 0)]):
+        limit = [f"--steps={steps}"] if steps else []
+        ended = train(size, *keep, *limit, f"--save={tmp_path}/{number}").ok()
+    used = [check.samples(tmp_path / str(number), rank) for number, size in enumerate((2, 3, 1)) for rank in range(size)]
+    assert [len(part) for part in used] == [60, 60, 60, 60, 60, 300 + 600]
+    first = numpy.concatenate([*used[:5], used[5][:300]])
+    assert sorted(first) == sorted(used[5][300:]) == list(range(600))
+    assert ended.events("epoch")[-1]["accuracy"] > 0.3
+
+
+@pytest.fixture(scope="module")
+def kept(train, tmp_path_factory):
+    """A directory with two checkpoints, of 14 and 20 steps; and the weights that 20 steps give."""
+    directory = tmp_path_factory.mktemp("kept")
+    ended = train(1, *SHORT, "--steps=20", f"--checkpoint={directory}", "--checkpoint-steps=7").ok()
+    assert names(directory) == ["step-000000000014.safetensors", "step-000000000020.safetensors"]
+    return directory, ended.end["weights"]
+
+
+def cut(content):
+    return content[:-1]
+
+
+def flip(content):
+    return content[:5000] + bytes([content[5000] ^ 1]) + content[5001:]
+
+
+def flip_the_head(content):
+    return content.replace(b'"consumed":"200"', b'"consumed":"000"')
+
+
+def empty(content):
+    return b""
+
+
+@pytest.mark.parametrize("damage", [cut, flip, flip_the_head, empty])
+def test_the_one_before_is_used_where_the_newest_is_damaged(train, kept, tmp_path, damage):
+    directory, weights = kept
+    for path in directory.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    newest = tmp_path / "step-000000000020.safetensors"
+    newest.write_bytes(damage(newest.read_bytes()))
+    ended = train(1, *SHORT, "--steps=20", f"--checkpoint={tmp_path}").ok()
+    resume, = ended.events("resume")
+    assert resume["steps"] == 14 and f"'{newest}' is damaged: " in resume["damaged"][0]
+    assert ended.end["weights"] == weights
+    assert names(tmp_path) == ["step-000000000014.safetensors", newest.name, newest.name + ".damaged"]
+
+
+def test_where_none_can_be_read_it_does_not_begin_anew(train, kept, tmp_path):
+    for path in kept[0].iterdir():
+        (tmp_path / path.name).write_bytes(b"")
+    ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}")
+    assert ended.codes == [1, 3]
+    assert f"no checkpoint in '{tmp_path}' can be read" in ended.err[0]
+
+
+@pytest.mark.parametrize("option, what", [("--seed=2", "seed"), ("--hidden=5", "model"), ("--images=599", "data")])
+def test_the_checkpoint_of_another_run_is_refused(train, kept, option, what):
+    ended = train(1, *SHORT, "--steps=20", f"--checkpoint={kept[0]}", option)
+    assert ended.codes == [1]
+    assert ended.err[0].startswith(f"pinstep-worker: error: the checkpoint is of a run with another {what}\n")
+
+
+def test_a_run_that_is_over_says_the_same_again(train, kept):
+    ended = train(1, *SHORT, "--steps=20", f"--checkpoint={kept[0]}").ok()
+    assert ended.end["weights"] == kept[1] and not ended.events("checkpoint")
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_run(train, tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}/file/c", "--checkpoint-steps=7")
+    assert ended.codes == [1, 3]
+    assert "Not a directory" in ended.err[0]
+
+
+def test_the_restart_is_counted(train, tmp_path):
+    started, = train(1, *SHORT, "--steps=1", SLURM_RESTART_COUNT=3).ok().events("start")
+    assert started["restart"] == 3
+
+
+def test_wrong_usage(train):
+    assert "without --checkpoint" in train(1, "--requeue").err[0]
+    assert "wants a signal's name" in train(1, "--checkpoint=x", "--signal=KILL").err[0]
