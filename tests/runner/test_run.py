@@ -204,6 +204,7 @@ def test_a_skip_must_be_expected_where_that_is_said(suites, expected, ok):
     done, counts = suites.run("check", expected=expected)
     assert (done.returncode == 0, counts) == (ok, (1, 0 if ok else 1, 1))
     assert ("none found" in done.stdout) != ok
+    assert re.search(r"^s .* 1 skipped  \(no GPU\)$", done.stdout, re.MULTILINE)
 
 
 def test_a_whole_suite_is_skipped_for_a_reason_of_the_table(suites):

@@ -37,8 +37,9 @@ def judge(suite, ran, expected, whole=True):
         problems += _count_problems(suite, len(cases))
     by_outcome = {name: [case for case in cases.values() if case.outcome == name]
                   for name in ("passed", "skipped", "failed", "error")}
-    problems += _reason_problems([case.text for case in by_outcome["skipped"]], expected)
-    notes = []
+    why = [case.text for case in by_outcome["skipped"]]
+    problems += _reason_problems(why, expected)
+    notes = sorted(set(map(reasons.of, why)))
     if ran.seconds > suite.budget:
         text = f"took {ran.seconds:.0f} s, its budget is {suite.budget:.0f} s"
         (problems if ran.seconds > suite.budget * TOLERANCE else notes).append(text)
