@@ -188,6 +188,7 @@ DECISION_SRC = $(filter-out $(SLURM_SRC),$(PLUGIN_SRC))
 UNIT_SRC    = $(filter-out $(if $(WITH_MAP),,tests/unit/launcher/topology/%), \
 	$(wildcard tests/unit/*.cc tests/unit/*/*.cc tests/unit/*/*/*.cc))
 WORKER_UNIT_SRC = $(wildcard tests/unit/launcher/worker/*/*.cc tests/unit/support/*.cc) tests/unit/deliberate_test.cc
+WORKER_BENCH_SRC = $(wildcard tests/bench/*.cc)
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
 WORKER_FUZZ_SRC = tests/fuzz/checkpoint.cc tests/fuzz/idx.cc tests/fuzz/wire.cc
 WORKER_PARSERS  = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc) launcher/worker/checkpoint/checkpoint.cc launcher/worker/store/wire.cc)
@@ -237,11 +238,12 @@ TEST_PLUGINS  = $(if $(WITH_PLUGIN),$(BUILD)/tests/pinstep-faults.so \
 UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
 WORKER_UNIT   = $(if $(and $(WITH_WORKER),$(GTEST_LIBS)),$(BUILD)/tests/worker_unit)
 WORKER_MUTE   = $(if $(WITH_WORKER),$(BUILD)/tests/pinstep-worker-mute)
+WORKER_BENCH  = $(if $(WITH_WORKER),$(call program,$(WORKER_BENCH_SRC)))
 TEST_PROGRAMS = $(call program,$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICC),$(MPI_SRC)))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
 all: $(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(SOLVER) $(PLUGIN)
-tests: all $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(TEST_PLUGINS) $(TEST_PROGRAMS)
+tests: all $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH) $(TEST_PLUGINS) $(TEST_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 # ---- Rules
@@ -341,7 +343,7 @@ $(BUILD)/libexec/%-map:      private needs = $(TOPOLOGY_LIBS)
 $(BUILD)/libexec/%-verify:   private needs = $(ENV_LIB) -lpthread
 $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
 	$(CURL_LIBS) $(TOPOLOGY_LIBS) $(GTEST_LIBS)
-$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
 	$(CRYPTO_LIBS) $(if $(findstring worker_unit,$@),$(GTEST_LIBS)) -lpthread
 $(BINARY_STATIC):            private how = $(STATIC)
 $(BINARY_FETCH) $(BINARY_VERIFY): private how = -pie $(STATIC_RUNTIME)
@@ -369,9 +371,10 @@ $(BINARY)/libexec/pinstep/pinstep-verify: $(call object,$(VERIFY_MAIN) $(VERIFY_
 $(BINARY_PROGRAMS): $(ENV_LIB)
 $(BINARY_STATIC): $(call object,$(BINARY_SRC))
 ifdef WITH_WORKER
-$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE): $(call object,$(WORKER_SRC)) $(ENV_LIB)
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH): $(call object,$(WORKER_SRC)) $(ENV_LIB)
 $(WORKER) $(WORKER_MUTE):    $(call object,$(WORKER_MAIN))
-$(WORKER) $(WORKER_UNIT):    $(call object,$(REDUCER_SRC))
+$(WORKER) $(WORKER_UNIT) $(WORKER_BENCH): $(call object,$(REDUCER_SRC))
+$(WORKER_BENCH): $(BUILD)/tests/%: $(BUILD)/obj/tests/bench/%.o
 $(WORKER_MUTE):              $(call mute_object,$(REDUCER_SRC))
 $(WORKER_UNIT):              $(call object,$(WORKER_UNIT_SRC))
 endif
@@ -379,7 +382,7 @@ $(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC) $(TOPOLOG
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
-$(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(TEST_PROGRAMS) $(BINARY_PROGRAMS): \
+$(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH) $(TEST_PROGRAMS) $(BINARY_PROGRAMS): \
 		$(LIB) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -Wl,--as-needed -o $@ $(filter %.o,$^) \
 		$(filter $(ENV_LIB),$(needs)) $(LIB) $(filter-out $(ENV_LIB),$(needs)) $(LIBS)
@@ -408,7 +411,7 @@ OBJECTS = \
 	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
-	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC)) $(call mute_object,$(REDUCER_SRC)) \
+	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC) $(WORKER_BENCH_SRC)) $(call mute_object,$(REDUCER_SRC)) \
 	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(TOPOLOGY_SRC) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 
