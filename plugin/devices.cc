@@ -23,13 +23,6 @@ std::optional<std::string> devices_cgroup() {
   return std::nullopt;
 }
 
-std::string lower(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    if (c != ' ' && c != '\t') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 // Nothing where there is no such file.
 std::optional<bool> configuration_constrains(const Environment& environment) {
   const std::string_view conf = environment.get("SLURM_CONF").value_or("");
@@ -38,7 +31,7 @@ std::optional<bool> configuration_constrains(const Environment& environment) {
   if (!file) return std::nullopt;
   bool constrains = false;
   for (const std::string_view line : split(file->text, '\n'))
-    if (lower(line).starts_with("constraindevices=")) constrains = lower(line) == "constraindevices=yes";
+    if (to_lower(line).starts_with("constraindevices=")) constrains = to_lower(line) == "constraindevices=yes";
   return constrains;
 }
 

@@ -27,7 +27,7 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock lint build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock lint add remove build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
 	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
@@ -39,6 +39,9 @@ _pinstep() {
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--platform --profile --virtual-package --output --check --update --offline --json --help'
 		fi ;;
+	*:--spec:*) ;;
+	*:add) _pinstep_offer '--pip --spec --offline --json --help' ;;
+	*:remove) _pinstep_offer '--pip --spec --offline --json --help' ;;
 	*:--ignore:lint) _pinstep_offer "$(pinstep lint --rules 2>/dev/null | cut -d' ' -f1)" ;;
 	*:lint)
 		if [[ $word == -* ]]; then

@@ -56,6 +56,25 @@ bool write_all(int fd, std::string_view bytes) noexcept {
   return true;
 }
 
+Result<void> replace_file(const std::string& path, std::string_view text) {
+  std::string aside = path + ".XXXXXX";
+  UniqueFd file(::mkostemp(aside.data(), O_CLOEXEC));
+  if (!file.valid()) return fail_errno(errno, "write", path);
+  const auto discard = [&] {
+    const int error_number = errno;
+    ::unlink(aside.c_str());
+    return fail_errno(error_number, "write", path);
+  };
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  struct stat before {};
+  const mode_t mode = ::stat(path.c_str(), &before) == 0 ? before.st_mode & 0777 : 0666 & ~mask;
+  if (!write_all(file.get(), text)) return discard();
+  if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0) return discard();
+  if (::rename(aside.c_str(), path.c_str()) != 0) return discard();
+  return {};
+}
+
 void write_message(int fd, std::string_view text) noexcept {
   [[maybe_unused]] const ssize_t written = ::write(fd, text.data(), text.size());
 }

@@ -57,6 +57,10 @@ std::string read_kernel_file(const std::string& path);
 // False where not all of it could be written; errno says why.
 bool write_all(int fd, std::string_view bytes) noexcept;
 
+// Replaces a user's file by one rename, or makes it: mode as before, else as the umask has it. What is there stays
+// whole until then. Errors: refused, no_space, os.
+Result<void> replace_file(const std::string& path, std::string_view text);
+
 // Writes the text with one write(2) and ignores failure: a message whose reader is gone is lost.
 void write_message(int fd, std::string_view text) noexcept;
 

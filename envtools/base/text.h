@@ -22,6 +22,8 @@ std::optional<Halves> split_once(std::string_view text, char separator);
 
 std::string_view trim(std::string_view text);
 
+std::string to_lower(std::string_view text);  // A to Z only
+
 // The last line with anything but blanks in it, trimmed: where programs say what went wrong.
 std::string_view last_line(std::string_view text);
 

@@ -32,6 +32,7 @@ struct Verb {
 };
 
 extern const Verb kActivate;
+extern const Verb kAdd;
 extern const Verb kBuild;
 extern const Verb kDiff;
 extern const Verb kDoctor;
@@ -39,6 +40,7 @@ extern const Verb kExport;
 extern const Verb kLint;
 extern const Verb kList;
 extern const Verb kLock;
+extern const Verb kRemove;
 extern const Verb kResolve;
 extern const Verb kRun;
 extern const Verb kSalloc;

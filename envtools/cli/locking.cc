@@ -87,12 +87,16 @@ Result<void> add_profile(LockOptions& options, const World& world, const Parsed&
   return {};
 }
 
-Result<std::string> spec_operand(const World& world, const Parsed& parsed) {
-  if (parsed.operands.size() > 1) return fail(ErrorKind::usage, "one spec at a time", "see --help");
-  if (!parsed.operands.empty()) return absolute(parsed.operands[0], world.directory);
+Result<std::string> spec_path(const World& world, const std::optional<std::string>& typed) {
+  if (typed) return absolute(*typed, world.directory);
   const auto found = find_env_upward(world.directory);
   if (!found) return tl::unexpected(found.error());
   return found->path;
+}
+
+Result<std::string> spec_operand(const World& world, const Parsed& parsed) {
+  if (parsed.operands.size() > 1) return fail(ErrorKind::usage, "one spec at a time", "see --help");
+  return spec_path(world, parsed.operands.empty() ? std::nullopt : std::optional(parsed.operands[0]));
 }
 
 }  // namespace pinstep::cli

@@ -23,7 +23,10 @@ Result<std::vector<VirtualPackage>> load_profile(const std::string& path);
 // Adds what --profile and --virtual-package ask for. Errors: those of load_profile() and parse_virtual_package().
 Result<void> add_profile(LockOptions& options, const World& world, const Parsed& parsed);
 
-// The one spec that a verb works on: as typed, else found upward from the working directory.
+// The spec that a verb works on: as typed, else found upward from the working directory.
+Result<std::string> spec_path(const World& world, const std::optional<std::string>& typed);
+
+// The same for a verb whose one operand it is.
 Result<std::string> spec_operand(const World& world, const Parsed& parsed);
 
 }  // namespace pinstep::cli

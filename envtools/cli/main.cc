@@ -13,8 +13,8 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 15> kVerbs{&kSetup,  &kLock, &kLint,     &kBuild,  &kRun,
-                                             &kList,   &kShow, &kDiff,     &kExport, &kSbatch,
+constexpr std::array<const Verb*, 17> kVerbs{&kSetup,  &kLock, &kLint,     &kAdd,    &kRemove, &kBuild,
+                                             &kRun,    &kList, &kShow,     &kDiff,   &kExport, &kSbatch,
                                              &kSalloc, &kSrun, &kActivate, &kDoctor, &kResolve};
 
 const Verb* find_verb(std::string_view name) {

@@ -9,13 +9,6 @@
 namespace pinstep {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 std::string without_blanks(std::string_view text) {
   std::string result(text);
   std::erase(result, ' ');
@@ -24,26 +17,17 @@ std::string without_blanks(std::string_view text) {
 
 Wanted conda_line(const SpecLine& line) {
   const MatchParts parts = split_match_spec(line.text);
-  return {lower(parts.name), without_blanks(parts.rest), std::string(parts.channel), line.line};
+  return {package_name(line.text), without_blanks(parts.rest), std::string(parts.channel), line.line};
 }
 
-// PEP 508 and 503, as far as names go. Options, paths and URLs have none.
 std::optional<Wanted> pip_line(const SpecLine& line) {
+  std::string name = requirement_name(line.text);
+  if (name.empty()) return {};
   const std::string_view text = trim(line.text);
   const auto end = text.find_first_of(" [<>=!~;@");
-  const std::string_view name = text.substr(0, end);
-  if (name.empty() || name.starts_with('-') || name.find_first_of(":/") != std::string_view::npos) return {};
-  std::string normalized;
-  for (const char c : lower(name)) {
-    const bool separates = c == '-' || c == '_' || c == '.';
-    if (!separates)
-      normalized += c;
-    else if (!normalized.ends_with('-'))
-      normalized += '-';
-  }
   std::string_view rest = end == std::string_view::npos ? "" : text.substr(end);
   if (const auto extras = rest.find(']'); extras != std::string_view::npos) rest.remove_prefix(extras + 1);
-  return Wanted{normalized, without_blanks(rest.substr(0, rest.find(';'))), "", line.line};
+  return Wanted{std::move(name), without_blanks(rest.substr(0, rest.find(';'))), "", line.line};
 }
 
 const Wanted* find(const std::vector<Wanted>& all, std::string_view name) {

@@ -11,13 +11,6 @@
 namespace pinstep {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) { lock_.origin = Lock::Origin::explicit_list; }
@@ -85,7 +78,7 @@ class Reader {
   static bool take_hash(LockedPackage& package, std::string_view text) {
     for (const std::string_view name : {"sha256:", "md5:"})
       if (text.starts_with(name)) text.remove_prefix(name.size());
-    const std::string hash = lower(text);
+    const std::string hash = to_lower(text);
     if (is_hex(hash, 64)) return package.sha256 = hash, true;
     if (is_hex(hash, 32)) return package.md5 = hash, true;
     return false;

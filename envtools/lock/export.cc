@@ -19,7 +19,8 @@ constexpr std::array<std::pair<std::string_view, ExportFormat>, 4> kFormats{
 
 using Packages = std::vector<LockedPackage>;
 
-// Points into `packages`. Dependencies before what needs them, otherwise by name; a cycle is broken where it is entered.
+// Points into `packages`. Dependencies before what needs them, otherwise by name; a cycle is broken where it is
+// entered.
 class ByDependency {
  public:
   explicit ByDependency(const Packages& packages) {

@@ -72,9 +72,7 @@ std::weak_ordering VersionPart::operator<=>(const VersionPart& other) const {
 }
 
 Version parse_version(std::string_view text) {
-  std::string lower(trim(text));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  const std::string lower = to_lower(trim(text));
   std::string_view rest = lower;
   Version version;
   if (const auto bang = rest.find('!'); bang != std::string_view::npos) {

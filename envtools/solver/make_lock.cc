@@ -284,21 +284,6 @@ Result<LockCheck> check_lock(const Spec& spec, const std::string& path, const Lo
   return check;
 }
 
-Result<void> save_lock(const Lock& lock, const std::string& path) {
-  std::string aside = path + ".XXXXXX";
-  UniqueFd file(::mkostemp(aside.data(), O_CLOEXEC));
-  if (!file.valid()) return fail_errno(errno, "write", path);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  const auto discard = [&] {
-    const int error_number = errno;
-    ::unlink(aside.c_str());
-    return fail_errno(error_number, "write", path);
-  };
-  if (!write_all(file.get(), write_lock(lock))) return discard();
-  if (::fchmod(file.get(), 0666 & ~mask) != 0 || ::fsync(file.get()) != 0) return discard();
-  if (::rename(aside.c_str(), path.c_str()) != 0) return discard();
-  return {};
-}
+Result<void> save_lock(const Lock& lock, const std::string& path) { return replace_file(path, write_lock(lock)); }
 
 }  // namespace pinstep

@@ -65,6 +65,20 @@ MatchParts split_match_spec(std::string_view text) {
   return parts;
 }
 
+std::string package_name(std::string_view match_spec) { return to_lower(split_match_spec(match_spec).name); }
+
+std::string requirement_name(std::string_view line) {
+  line = trim(line);
+  const std::string_view name = line.substr(0, line.find_first_of(" [<>=!~;@"));
+  if (name.starts_with('-') || name.find_first_of(":/") != std::string_view::npos) return "";
+  std::string normalized;
+  for (const char c : to_lower(name)) {
+    const bool separates = c == '-' || c == '_' || c == '.';
+    if (!separates || !normalized.ends_with('-')) normalized += separates ? '-' : c;
+  }
+  return normalized;
+}
+
 std::optional<SpecProblem> check_match_spec(std::string_view text) {
   const std::string quoted = "'" + printable(text) + "'";
   if (is_file_or_url(text) && !text.starts_with("git+") && text.find(" @ ") == std::string_view::npos)

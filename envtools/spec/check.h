@@ -19,6 +19,12 @@ struct MatchParts {
 };
 MatchParts split_match_spec(std::string_view text);
 
+// The package a match spec is about, in lower case: what two lines for one package have in common.
+std::string package_name(std::string_view match_spec);
+
+// The name in a line of a requirements file (PEP 508), normalized (PEP 503); empty for options, paths and URLs.
+std::string requirement_name(std::string_view line);
+
 // A line of `dependencies:`; nothing where it looks like a match spec.
 std::optional<SpecProblem> check_match_spec(std::string_view text);
 

@@ -370,7 +370,7 @@ def test_a_solver_that_breaks_the_contract_is_said_to(locker, solver):
 
 
 @pytest.mark.parametrize("arguments, cause", [
-    (["--check", "--update"], "--check and --update exclude each other"), (["a", "b"], "lock takes one spec"),
+    (["--check", "--update"], "--check and --update exclude each other"), (["a", "b"], "one spec at a time"),
     (["--plattform=x"], "there is no option '--plattform'")])
 def test_wrong_usage(locker, arguments, cause):
     done = locker.lock(*arguments)
@@ -427,6 +427,33 @@ def test_what_is_the_steps_own_is_no_variable(locker):
     locker.spec("xz", more="variables: {A: b, SLURM_JOB_ID: '1'}\n")
     assert locker.refused() == ("invalid", f"{locker.user.home}/environment.yml:4: 'SLURM_JOB_ID' cannot be set here: "
                                 "it is Slurm's")
+
+
+# ---- editing
+
+def test_a_package_is_added_to_spec_and_lock_and_taken_out_again(locker):
+    spec = locker.user.home / "environment.yml"
+    before = "channels: [local]\ndependencies:\n  # small\n  - xz   # why\n"
+    locker.user.write("environment.yml", before)
+    locker.lock()
+    told, *changes = locker.user("add", "python>=3").stdout.splitlines()
+    assert told.endswith("environment-lock.yml: 2 added")
+    assert [line.split()[1] for line in changes] == ["libc", "python"]
+    assert spec.read_text() == before + "  - python>=3\n"
+    assert locker.json("--check")["state"] == "fits"
+    assert "2 removed" in locker.user("remove", "python").stdout
+    assert spec.read_text() == before and locker.packages() == {"xz": "5.4.0"}
+
+
+def test_a_package_that_cannot_be_had_changes_neither_file(locker):
+    locker.spec("xz")
+    locker.lock()
+    files = [locker.user.home / name for name in ("environment.yml", "environment-lock.yml")]
+    before = [path.read_bytes() for path in files]
+    for words in (["add", "no-such-package"], ["add", "xz=99"], ["remove", "python"], ["add", "--pip", "--", "-e ."]):
+        done = locker.user(*words)
+        assert done.returncode == 1 and "pinstep: error: " in done.stderr, done
+        assert [path.read_bytes() for path in files] == before
 
 
 # ---- on a terminal
