@@ -112,6 +112,7 @@ TEST(Assign, TakesTheValuesOfEachKey) {
       {"build", "job", with([](Settings& s) { s.build = Settings::Build::job; })},
       {"build", "never", with([](Settings& s) { s.build = Settings::Build::never; })},
       {"profile", "~/gpu.txt", with([](Settings& s) { s.profile = "~/gpu.txt"; })},
+      {"lint_ignore", "variant,base-name", with([](Settings& s) { s.lint_ignore = "variant,base-name"; })},
       {"compile", "no", with([](Settings& s) { s.compile = false; })},
       {"jobs", "1024", with([](Settings& s) { s.jobs = 1024; })},
       {"trusted_uids", "", {}},  // back to what is built in
