@@ -89,6 +89,11 @@ TEST(Judge, ASlowLinkAndASlowNode) {
   link(gathered, 3, 0).latency = 500e-6;
   EXPECT_THAT(judged(gathered),
               ElementsAre(finds("link", "the link from n3 to n0 is slow: latency 500 us, usual is 20 us")));
+  gathered = healthy(3);  // what n1 sends goes slowly, and not what it gets
+  link(gathered, 1, 0).bandwidth = link(gathered, 1, 2).bandwidth = 0.01e9;
+  EXPECT_THAT(judged(gathered),
+              ElementsAre(finds("link", "the link from n1 to n0 is slow: 0.01 GB/s, usual is 1 GB/s"),
+                          finds("link", "the link from n1 to n2 is slow: 0.01 GB/s, usual is 1 GB/s")));
   for (const std::uint32_t nodes : {3U, 4U, 8U}) {
     gathered = healthy(nodes);
     for (std::uint32_t other = 0; other < nodes; ++other)
