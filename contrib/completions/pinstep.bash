@@ -107,7 +107,7 @@ _pinstep_launch() {
 		_pinstep_offer '--json --timeout'
 	elif [[ $word == -* ]]; then
 		_pinstep_offer '--env-spec --shape --child --bind --memory --visible --gpus-per-rank --topology --ignore-link --system-cores
-			--strict --print-map --score --svg --verbose --dry-run --ranks --gpus --cpus --json --timeout --help --version --'
+			--nccl-topo-file --strict --print-map --score --svg --verbose --dry-run --ranks --gpus --cpus --json --timeout --help --version --'
 	else
 		_pinstep_offer 'verify'
 	fi

@@ -63,9 +63,9 @@ StepCpus step_cpus(const Environment& environment, const Bits& affinity, std::ui
   // An entity without masks: nothing was bound.
   for (const std::string_view unbound : {"", "none", "threads", "cores", "sockets", "ldoms"})
     if (!has_masks && type.substr(0, type.find(',')) == unbound) return {affinity, {}};
-  if (!has_masks) return {std::nullopt, users};
+  if (!has_masks) return {std::nullopt, users, true};
   const auto masks = parse_masks(list);
-  if (masks && !is_automatic(type, list, *masks)) return {std::nullopt, users};
+  if (masks && !is_automatic(type, list, *masks)) return {std::nullopt, users, true};
   if (masks && affinity.is_within(all_of(*masks))) return {all_of(*masks), {}};
   return {std::nullopt, "the processors of the step's other ranks are not known"};
 }

@@ -15,6 +15,7 @@ namespace pinstep {
 struct StepCpus {
   std::optional<Bits> cpus;  // the step's on this node; nothing: not known, or not ours to deal out
   std::string why_not;
+  bool is_users_choice = false;  // why they are not ours
 };
 
 // `affinity` is this task's. Slurm's automatic binding gives each task a mask and all of them the list of

@@ -43,37 +43,43 @@ std::string with_note(std::string map, const std::string& note) {
 // One rank's view of its step.
 class Step {
  public:
-  Step(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
-       const Bits& affinity, Clock& clock)
-      : options_(options), environment_(environment), facts_(facts), clock_(clock) {
-    cpus_ = step_cpus(environment, affinity, options.is_child ? 1 : facts.local_size);
+  Step(const LaunchOptions& options, const Environment& environment, const StepFacts& facts, Clock& clock)
+      : options_(options), environment_(environment), facts_(facts), clock_(clock), affinity_(affinity()) {
+    cpus_ = step_cpus(environment, affinity_, options.is_child ? 1 : facts.local_size);
     // A job without GPUs on a node that has some is given none, whatever it could open.
     if (environment.has("SLURM_STEP_GPUS") || environment.has("SLURM_GPUS_ON_NODE") ||
         environment.has("CUDA_VISIBLE_DEVICES"))
       report_ = gpu_report(environment, openable_gpus("/dev", "/sys"));
   }
 
-  const std::optional<Bits>& cpus() const { return cpus_.cpus; }
-
-  Result<NodeMap> find_map() const {
+  FoundMap find_map() const {
     const auto top = user_directory({"/dev/shm", "/tmp"}, ::getuid());
-    if (!top) return tl::unexpected(top.error());
-    const auto directory = StepDirectory::enter(*top, name(), inputs());
-    if (!directory) return tl::unexpected(directory.error());
-    if (may_be_asked())
-      if (const auto said = directory->report(facts_.local_rank, report_.text()); !said)
-        return tl::unexpected(said.error());
-    if (!directory->is_first())
-      if (const auto text = directory->wait(clock_, kMapPatience)) return understand_map(*text);
-    const auto made = make_map(*directory);
-    const std::string text = made ? *made : failure_text(made.error());
-    // What the first rank could not do the others need not try.
-    if (directory->is_first())
-      if (const auto done = directory->publish(text); !done) return tl::unexpected(done.error());
-    return understand_map(text);
+    const auto directory = top ? StepDirectory::enter(*top, name(), inputs()) : tl::unexpected(top.error());
+    FoundMap found{
+        directory ? find_map(*directory) : tl::unexpected(directory.error()), affinity_, cpus_.cpus, {}};
+    if (found.map && facts_.local_rank >= found.map->ranks.size())
+      found.map = fail(ErrorKind::corrupt, "the map of the node is for fewer ranks");
+    if (found.map && options_.writes_nccl_file) found.nccl_file = nccl_file(*directory);
+    return found;
   }
 
  private:
+  Result<NodeMap> find_map(const StepDirectory& directory) const {
+    if (may_be_asked())
+      if (const auto said = directory.report(facts_.local_rank, report_.text()); !said)
+        return tl::unexpected(said.error());
+    if (!directory.is_first())
+      if (const auto text = directory.wait(clock_, kMapPatience)) return understand_map(*text);
+    const auto made = make_map(directory);
+    const std::string text = made ? *made : failure_text(made.error());
+    // What the first rank could not do the others need not try.
+    if (directory.is_first())
+      if (const auto done = directory.publish(text); !done) return tl::unexpected(done.error());
+    return understand_map(text);
+  }
+
+  static std::string nccl_file(const StepDirectory& directory) { return directory.path() + "/nccl.xml"; }
+
   // Unique on this node. A job that is requeued has the same steps again, and a task's ranks have a map of
   // their own beside the task's.
   std::string name() const {
@@ -90,6 +96,8 @@ class Step {
     std::string text =
         std::string(PINSTEP_VERSION) + " " + std::string(environment_.get("SLURM_RESTART_COUNT").value_or("0"));
     for (const std::string& argument : common_arguments(options_, facts_.local_size)) text += " " + argument;
+    if (options_.writes_nccl_file) text += " nccl";
+    if (options_.is_strict) text += " strict";
     return text;
   }
 
@@ -113,6 +121,9 @@ class Step {
     const auto said = reports(directory);
     if (!said) return tl::unexpected(said.error());
     const StepGpus gpus = step_gpus(*said, node_gpus(environment_));
+    if (options_.is_strict && !gpus.why_none.empty()) return fail(ErrorKind::conflict, gpus.why_none);
+    if (options_.is_strict && options_.binds && !cpus_.cpus && !cpus_.is_users_choice)
+      return fail(ErrorKind::conflict, cpus_.why_not);
     std::vector<std::string> arguments = common_arguments(options_, facts_.local_size);
     if (gpus.is_isolated()) {
       std::string list;
@@ -125,6 +136,7 @@ class Step {
     }
     if (gpus.each && !options_.gpus_per_rank && !options_.is_child)
       arguments.push_back("--gpus-per-rank=" + std::to_string(*gpus.each));
+    if (options_.writes_nccl_file) arguments.push_back("--nccl-file=" + nccl_file(directory));
     arguments.push_back(cpus_.cpus ? "--cpus=" + cpus_.cpus->text() : "--no-cores");
     const auto map = run_map_program(std::move(arguments), environment_);
     if (!map) return map;
@@ -136,6 +148,7 @@ class Step {
   const Environment& environment_;
   const StepFacts& facts_;
   Clock& clock_;
+  Bits affinity_;
   StepCpus cpus_;
   GpuReport report_;
 };
@@ -144,12 +157,7 @@ class Step {
 
 FoundMap find_map(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
                   Clock& clock) {
-  Bits own = affinity();
-  const Step step(options, environment, facts, own, clock);
-  auto map = step.find_map();
-  if (map && facts.local_rank >= map->ranks.size())
-    map = fail(ErrorKind::corrupt, "the map of the node is for fewer ranks");
-  return {std::move(map), std::move(own), step.cpus()};
+  return Step(options, environment, facts, clock).find_map();
 }
 
 Result<NodeMap> dry_run(const LaunchOptions& options, const Environment& environment) {

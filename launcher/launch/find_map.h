@@ -18,6 +18,7 @@ struct FoundMap {
   Result<NodeMap> map;
   Bits affinity;             // this rank's, before it is bound
   std::optional<Bits> cpus;  // what the step may use, where that is known
+  std::string nccl_file;     // where the node is for NCCL_TOPO_FILE; empty: that was not asked for
 };
 
 FoundMap find_map(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,

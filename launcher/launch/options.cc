@@ -34,6 +34,7 @@ pinstep, environment, kernel. Rank 0 names the nodes that are not like the other
   --topology=FILE     what the node has, as hwloc's or NCCL's XML, instead of looking
   --ignore-link       use network cards without a link too
   --system-cores=N    leave N cores of each node to the system (0)
+  --nccl-topo-file    give NCCL the topology that the map is made from
   --strict            fail where a rank cannot have a place instead of running it unbound
   --print-map         say on standard error which rank has what
   --score             print the map, and what other rules would come to
@@ -90,6 +91,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"--ignore-link", false, [](auto& o, const auto&) { return o.ignores_link = true; }},
     {"--system-cores", true, [](auto& o, const auto& v) { return take_number(v, 0, o.system_cores); }},
     {"--score", false, [](auto& o, const auto&) { return o.scores = o.prints_map = true; }},
+    {"--nccl-topo-file", false, [](auto& o, const auto&) { return o.writes_nccl_file = true; }},
     {"--strict", false, [](auto& o, const auto&) { return o.is_strict = true; }},
     {"--print-map", false, [](auto& o, const auto&) { return o.prints_map = true; }},
     {"--svg", true, [](auto& o, const auto& v) { return o.picture = v, !v.empty(); }},

@@ -26,6 +26,7 @@ struct LaunchOptions {
   std::string topology;  // a file that describes the node, or a line; empty: this node
   bool ignores_link = false;
   std::uint32_t system_cores = 0;
+  bool writes_nccl_file = false;
   bool is_strict = false;  // a place that cannot be had is an error
   bool prints_map = false;
   bool scores = false;

@@ -105,8 +105,11 @@ Placement place_rank(const LaunchOptions& options, const Environment& environmen
     MappedRank& own = map.ranks[facts.local_rank];
     // The number of threads follows from the cores, so only where the rank is on them.
     if (!bind_rank(own, found.affinity, options.memory, placement.problems)) own.pus = {};
-    placement.variables = exported_variables(map, facts.local_rank, environment,
-                                             {options.visible, program, interface(environment), ""});
+    if (options.is_strict && options.binds && found.cpus && own.pus.empty() && placement.problems.empty())
+      placement.problems.push_back({ErrorKind::conflict, "the ranks have fewer cores than they are", ""});
+    placement.variables =
+        exported_variables(map, facts.local_rank, environment,
+                           {options.visible, program, interface(environment), found.nccl_file});
     if (options.is_verbose) placement.messages.push_back(rank_line(map, facts, placement.variables));
     if (speaks) tell(map, options, facts, environment, placement.messages);
     if (speaks) draw(map, found.cpus, options, facts, environment, placement.messages);

@@ -1,6 +1,7 @@
 // pinstep-map: finds out what the node has and prints the map of a step on standard output, in the form
 // of launcher/mapfile; with --draw=TITLE it reads that form from standard input and prints the picture. Called
 // by pinstep-launch only, which does not link hwloc.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include "launcher/picture/picture.h"
 #include "launcher/topology/kernel_files.h"
 #include "launcher/topology/topology.h"
+#include "launcher/topology/write_nccl.h"
 
 namespace pinstep {
 namespace {
@@ -30,6 +32,7 @@ struct Options {
   std::optional<Bits> opens;                        // device numbers that the ranks can open
   std::optional<std::vector<Bits>> rank_gpus;       // device numbers of each rank
   std::optional<std::vector<std::string>> visible;  // CUDA_VISIBLE_DEVICES of each rank, or one for all
+  std::string nccl_file;                            // to write; empty: none
   std::optional<Bits> cpus;
   bool deals_cores = true;
   bool ignores_link = false;
@@ -83,6 +86,8 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
     } else if (halves.before == "--visible") {
       options.visible = parse_lists(value);
       good = options.visible.has_value();
+    } else if (halves.before == "--nccl-file") {
+      options.nccl_file = value;
     } else if (halves.before == "--cpus") {
       options.cpus = Bits::parse(value);
       good = options.cpus.has_value();
@@ -149,6 +154,16 @@ Result<std::vector<std::vector<std::size_t>>> chosen_gpus(
   return visible_gpus_of_ranks(*options.visible, options.gpus_per_rank, named, openable.value_or(all));
 }
 
+// Ranks that wait for the map find the file whole, and it is there before the map is.
+Result<void> write_aside(const std::string& path, std::string_view text) {
+  const std::string aside = path + "." + std::to_string(::getpid());
+  const UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return fail_errno(errno, "make", aside);
+  if (!write_all(file.get(), text)) return fail_errno(errno, "write", aside);
+  if (::rename(aside.c_str(), path.c_str()) != 0) return fail_errno(errno, "rename", aside);
+  return {};
+}
+
 Result<NodeMap> map_node(const Options& options) {
   auto machine = read_machine(options.topology);
   if (!machine) return tl::unexpected(machine.error());
@@ -184,6 +199,9 @@ Result<NodeMap> map_node(const Options& options) {
     if (!gpus) return tl::unexpected(gpus.error());
     request.gpus_of_rank = std::move(*gpus);
   }
+  if (!options.nccl_file.empty())
+    if (const auto done = write_aside(options.nccl_file, write_nccl_topology(*machine)); !done)
+      return tl::unexpected(done.error());
   auto map = make_map(*machine, request);
   // What users choose is no isolation.
   if (map) map->isolated = options.rank_gpus.has_value();

@@ -2,6 +2,7 @@
 //
 //   <top>/<cluster>.<job>.<step>.<het>/rank.<i>   what rank i knows of its GPUs
 //   <top>/<cluster>.<job>.<step>.<het>/map        the map below a header line, or why there is none
+//   <top>/<cluster>.<job>.<step>.<het>/nccl.xml   the node for NCCL_TOPO_FILE, if that was asked for
 // (".<n>" at the end where the job was requeued n times)
 //
 // <top> is /dev/shm/pinstep-<uid>, else /tmp/pinstep-<uid>. The rank that makes the step's directory makes the
@@ -29,6 +30,7 @@ class StepDirectory {
   static Result<StepDirectory> enter(const std::string& top, const std::string& step,
                                      const std::string& inputs);
 
+  const std::string& path() const { return path_; }
   bool is_first() const { return is_first_; }
 
   Result<void> report(std::uint32_t rank, std::string_view text) const;

@@ -153,6 +153,12 @@ def test_a_step_without_gpus_is_told_of_none(plain):
     assert step.of("CUDA_VISIBLE_DEVICES") == [None, None] and step.of("NCCL_IB_HCA") == [None, None]
 
 
+def test_nccl_is_given_the_topology_of_the_map(plain):
+    step = run(plain, ["-n2", "--gpus-per-node=2"], "--nccl-topo-file", command="sh -c 'cat $NCCL_TOPO_FILE'")
+    assert step.lines.count('<system version="1">') == 2 and step.lines.count("</system>") == 2
+    assert step.lines.count('      <pci busid="0000:13:00.0" class="0x030200"/>') == 2, step.lines
+
+
 def test_where_only_the_job_tells_which_gpus_are_the_steps_these_are_taken(plain):
     step = run(plain, ["-n2", "--gpus-per-node=2"], srun="--gpu-bind=none")
     assert step.of("devices") == [[0, 1], [0, 1]] and step.warnings == []
@@ -208,6 +214,18 @@ def test_strict_refuses_to_run_a_rank_that_has_no_place(plain):
     result = plain.srun("-N1", "-n2", "pinstep-launch", "--strict", "--topology=/etc/passwd", "--", "echo", "started")
     assert result.rc != 0 and "started" not in result.out
     assert "neither hwloc's XML nor a topology file of NCCL" in result.err
+
+
+def test_strict_wants_a_core_for_each_rank(two_cores):
+    result = two_cores.srun("-N1", "-n4", "--overcommit", "pinstep-launch", "--strict", "--", "echo", "started")
+    assert result.rc != 0 and "started" not in result.out and "fewer cores than" in result.err, result
+
+
+def test_strict_wants_to_know_the_gpus(plain):
+    job = plain.sbatch("unset SLURM_JOB_GPUS\nsrun --gpu-bind=none pinstep-launch --strict -- echo started 2>&1",
+                       "-N1", "-n2", "--gpus-per-node=2")
+    assert set(job.wait().states()) == {"FAILED"}
+    assert any("nothing tells which" in line for line in job.lines) and "started" not in job.lines
 
 
 def test_bind_none(plain):

@@ -33,6 +33,7 @@ TEST(StepCpus, AreThoseOfAllRanksUnderAutomaticBinding) {
     const StepCpus found = step_cpus(environment, Bits{0, 1}, ranks);
     EXPECT_EQ(found.cpus, cpus) << (type ? type : "") << (list ? list : "");
     EXPECT_EQ(found.why_not.empty(), cpus.has_value());
+    EXPECT_EQ(found.is_users_choice, !cpus && !std::string_view(type ? type : "").starts_with("mask_cpu"));
   }
 }
 
@@ -52,6 +53,7 @@ TEST(StepCpus, ABindingOfTheUserStays) {
         step_cpus(testing_support::changed({}, {{"SLURM_CPU_BIND_TYPE", type}, {"SLURM_CPU_BIND_LIST", list}}),
                   Bits{0, 1}, 2);
     EXPECT_EQ(found.cpus, std::nullopt) << what;
+    EXPECT_TRUE(found.is_users_choice) << what;
     EXPECT_EQ(found.why_not, "srun's --cpu-bind or SLURM_CPU_BIND has bound the ranks") << what;
   }
 }
