@@ -51,6 +51,12 @@ def test_overlap_compares_one_all_reduce_with_buckets():
     assert line["overlapped_seconds"] > 0 and line["single_seconds"] > 0 and line["reduce_seconds"] > 0
 
 
+def test_a_size_that_memory_does_not_allow_is_refused():
+    ended = Ranks(2, ["all-reduce", "--min=1000G", "--max=1000G", "--start-timeout=50"], verb="bench").wait()
+    assert ended.codes[0] == 1
+    assert "the largest size needs " in ended.err[0] and "--max=BYTES sets a smaller one" in ended.err[0]
+
+
 def test_people_get_tables():
     out = bench(2, *FEW, *SMALL_STEPS).out[0]
     blocks = [block.splitlines()[0].split()[0] for block in out.strip().split("\n\n")]

@@ -1,9 +1,11 @@
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
+#include "launcher/worker/check/facts.h"
 #include "launcher/worker/cli/bench_options.h"
 #include "launcher/worker/cli/bench_output.h"
 #include "launcher/worker/cli/in_session.h"
@@ -40,7 +42,21 @@ class Bench {
     if (session_.place().rank == 0) print(text);
   }
 
+  // Rather than that the kernel kills somebody.
+  Result<void> has_memory() const {
+    std::size_t most = 0;
+    for (const Operation operation : options_.operations)
+      most = std::max(most, memory_of(operation, sizes_of(options_).back(), size_));
+    const std::uint64_t needed = std::uint64_t{most} * session_.place().local_size, left = available_memory();
+    if (needed <= left) return {};
+    return fail(
+        ErrorKind::no_space,
+        "the largest size needs " + format_size(needed) + " on this node, " + format_size(left) + " are left",
+        "--max=BYTES sets a smaller one");
+  }
+
   Result<void> exchanges() {
+    PINSTEP_TRY(has_memory());
     say(head_of_exchanges(form_));
     for (const Operation operation : options_.operations)
       for (const std::size_t bytes : sizes_of(options_)) {
