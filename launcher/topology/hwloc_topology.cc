@@ -18,8 +18,6 @@ struct Destroy {
 };
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
 
-constexpr std::size_t kMostBytes = 64 << 20;
-
 Bits bits(hwloc_const_bitmap_t set) {
   Bits bits;
   if (set == nullptr || hwloc_bitmap_weight(set) < 0) return bits;

@@ -71,6 +71,13 @@ def test_in_a_step_that_the_plugin_has_prepared(cluster):
     assert facts["plugin"] == facts["pinstep"] and lines[-1] == "all agree"
 
 
+@pytest.mark.parametrize("shape", ["torchrun", "spawn"])
+def test_in_a_step_of_another_shape(cluster, shape):
+    """One task on each node, which is not told a rank; where to meet has other names."""
+    lines = said_by_rank_0(verify(cluster, each=1, launch=f"{LAUNCH} --shape={shape}").ok())
+    assert lines[0] == "3 ranks on 3 nodes" and lines[-1] == "all agree"
+
+
 def test_one_rank_alone(cluster):
     result = cluster.srun("-N1", "-n1", *LAUNCH.split(), "verify").ok()
     assert result.lines[0] == "1 rank on 1 node" and result.lines[-1] == "all agree"
