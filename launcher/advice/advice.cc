@@ -26,9 +26,9 @@ std::optional<SlurmVersion> SlurmVersion::parse(std::string_view text) {
 std::string isolation_advice(std::optional<SlurmVersion> slurm, bool with_plugin) {
   std::string advice =
       "each rank can open its own GPU only, as cuda:0, so that peer-to-peer transfers may fail (";
-  if (with_plugin) advice += "sbatch --env-gpu-share, or ";
-  if (slurm >= SlurmVersion{23, 11}) advice += "srun --gres-flags=allow-task-sharing, or ";
-  return advice + "SLURM_GPU_BIND=none in srun's environment, lets them reach each other's)";
+  if (with_plugin) advice += "sbatch --env-gpu-share or ";
+  if (slurm >= SlurmVersion{23, 11}) advice += "srun --gres-flags=allow-task-sharing or ";
+  return advice + "SLURM_GPU_BIND=none in srun's environment lets them reach each other's)";
 }
 
 std::optional<std::string> starvation_advice(const NodeMap& map, const Environment& environment) {

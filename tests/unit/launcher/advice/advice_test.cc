@@ -36,6 +36,14 @@ TEST(IsolationAdvice, NamesWhatThisSlurmHas) {
     }
 }
 
+TEST(IsolationAdvice, IsASentence) {
+  EXPECT_EQ(
+      isolation_advice(SlurmVersion{23, 11}, true),
+      "each rank can open its own GPU only, as cuda:0, so that peer-to-peer transfers may fail (sbatch "
+      "--env-gpu-share or srun --gres-flags=allow-task-sharing or SLURM_GPU_BIND=none in srun's environment "
+      "lets them reach each other's)");
+}
+
 // Two ranks of a node with 4 GPUs, 64 cores and two threads in each.
 NodeMap node(std::uint32_t cores_each, std::size_t gpus_each = 1) {
   NodeMap map;
