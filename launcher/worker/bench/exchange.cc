@@ -7,6 +7,7 @@
 #include "launcher/worker/bench/pattern.h"
 #include "launcher/worker/device/memory.h"
 #include "launcher/worker/try.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
@@ -96,16 +97,12 @@ class Exchange {
   Memory mine_, result_;
 };
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // Seconds of one of so many.
 Result<double> timed(Exchange& exchange, std::uint32_t iterations) {
-  const double began = now();
+  const double began = seconds_now();
   for (std::uint32_t i = 0; i < iterations; ++i) PINSTEP_TRY(exchange.run());
   PINSTEP_TRY(exchange.synchronize());
-  return (now() - began) / iterations;
+  return (seconds_now() - began) / iterations;
 }
 
 Result<std::uint64_t> checked(Exchange& exchange) {

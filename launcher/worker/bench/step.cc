@@ -7,6 +7,7 @@
 #include "launcher/worker/bench/exchange.h"
 #include "launcher/worker/model/mlp.h"
 #include "launcher/worker/try.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 constexpr std::uint32_t kPairs = 15;
 constexpr double kSideSeconds = 1.0;  // of each side of a comparison, in all
 constexpr BucketSizes kSingle{std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max()};
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Steps in one turn, so that all turns of a side make up their time; the same on all ranks.
 Result<std::uint32_t> steps_per_turn(Device& device, Transport& transport, Step& step) {
@@ -100,23 +97,23 @@ Result<void> Step::use(BucketSizes sizes) {
 }
 
 Result<StepTime> Step::run() {
-  const double began = now();
+  const double began = seconds_now();
   const float scale = 1 / (static_cast<float>(settings_.batch) * static_cast<float>(transport_.size()));
   PINSTEP_TRY(model_->forward(settings_.batch, scale, totals_.array()));
   PINSTEP_TRY(
       model_->backward(settings_.batch, [this](std::size_t parameter) { return reducer_->ready(parameter); }));
-  const double computed = now();
+  const double computed = seconds_now();
   PINSTEP_TRY(reducer_->finish());
   PINSTEP_TRY(device_.synchronize(stream_));
-  const double ended = now();
+  const double ended = seconds_now();
   return StepTime{ended - began, ended - computed};
 }
 
 Result<double> Step::reduce_only() {
-  const double began = now();
+  const double began = seconds_now();
   PINSTEP_TRY(transport_.all_reduce(model_->gradients(), Reduction::sum, stream_));
   PINSTEP_TRY(device_.synchronize(stream_));
-  return now() - began;
+  return seconds_now() - began;
 }
 
 Result<Overlap> measure_overlap(Device& device, Transport& transport, const StepSettings& settings) {

@@ -9,6 +9,7 @@
 
 #include "envtools/base/text.h"
 #include "launcher/worker/bench/interval.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
@@ -26,13 +27,6 @@ std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMostNames; ++i) text += (i > 0 ? ", " : "") + names[i];
   if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
-  return text;
-}
-
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[160];
-  std::snprintf(text, sizeof text, format, values...);
   return text;
 }
 

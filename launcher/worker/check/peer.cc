@@ -10,10 +10,10 @@
 #include <atomic>
 #include <cstring>
 #include <list>
-#include <mutex>
 #include <thread>
 
 #include "launcher/worker/try.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
@@ -26,8 +26,6 @@ constexpr std::size_t kPiece = std::size_t{2} << 20;
 constexpr int kClockTrips = 16;
 constexpr Milliseconds kIdle{60'000};  // a peer that sends nothing for so long
 constexpr std::size_t kMostConnections = 256;
-
-double seconds_since(Moment began) { return std::chrono::duration<double>(Now::now() - began).count(); }
 
 std::int64_t wall_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -183,10 +181,10 @@ Result<double> round_trip(const UniqueFd& socket, Moment until) {
   double shortest = 1e9;
   for (int i = 0; i < kRoundTrips; ++i) {
     char request[9] = {'e', 0, 0, 0, 0, 0, 0, 0, static_cast<char>(i)}, reply[8];
-    const Moment began = Now::now();
+    const double began = seconds_now();
     PINSTEP_TRY(send_all(socket, request, sizeof request, until));
     PINSTEP_TRY(receive_all(socket, reply, sizeof reply, until));
-    shortest = std::min(shortest, seconds_since(began));
+    shortest = std::min(shortest, seconds_now() - began);
     if (std::memcmp(request + 1, reply, sizeof reply) != 0)
       return fail(ErrorKind::corrupt, "it returns other bytes");
   }
@@ -200,13 +198,13 @@ Result<double> bandwidth(const UniqueFd& socket, double round_trip, Moment until
   double best = 0;
   for (int i = 0; i < kPieces; ++i) {
     char done = 0;
-    const Moment began = Now::now();
+    const double began = seconds_now();
     PINSTEP_TRY(send_all(socket, "b", 1, until));
     PINSTEP_TRY(send_all(socket, &length, sizeof length, until));
     PINSTEP_TRY(send_all(socket, piece.data(), piece.size(), until));
     PINSTEP_TRY(receive_all(socket, &done, 1, until));
     // The answer's way is none of the bytes' time.
-    best = std::max(best, kPiece / std::max(seconds_since(began) - round_trip / 2, 1e-9));
+    best = std::max(best, kPiece / std::max(seconds_now() - began - round_trip / 2, 1e-9));
   }
   return best;
 }
@@ -235,10 +233,10 @@ Result<Skew> measure_skew(const Peer& peer, Moment until) {
   Skew best{0, 1e9};
   for (int i = 0; i < kClockTrips; ++i) {
     std::uint64_t word = 0;
-    const Moment began = Now::now();
+    const double began = seconds_now();
     PINSTEP_TRY(send_all(*socket, "t", 1, until));
     PINSTEP_TRY(receive_all(*socket, &word, sizeof word, until));
-    const double half = seconds_since(began) / 2;
+    const double half = (seconds_now() - began) / 2;
     // Read half a round trip ago.
     const double difference =
         static_cast<double>(wall_clock() - static_cast<std::int64_t>(be64toh(word))) * 1e-9;

@@ -3,16 +3,10 @@
 #include <cstdio>
 
 #include "envtools/base/text.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
-
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 constexpr double kGiga = 1e9;
 constexpr double kMilli = 1e-3;

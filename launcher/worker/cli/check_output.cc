@@ -2,14 +2,9 @@
 
 #include <cstdio>
 
+#include "launcher/worker/words.h"
+
 namespace pinstep::worker {
-namespace {
-
-std::string count(std::size_t number, const char* of) {
-  return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
-}
-
-}  // namespace
 
 std::string lines_of(const Gathered& gathered, Form form) {
   if (form == Form::text) return "";
@@ -42,7 +37,7 @@ std::string line_of_verdict(const Summary& summary, const std::vector<Finding>& 
                       {"most_latency", summary.most_latency},
                       {"least_bandwidth", summary.least_bandwidth},
                       {"most_skew", summary.most_skew}});
-  const std::string who = count(summary.ranks, "rank") + " on " + count(summary.nodes, "node");
+  const std::string who = how_many(summary.ranks, "rank") + " on " + how_many(summary.nodes, "node");
   if (!findings.empty())
     return "not fit: " + findings.front().text + (findings.size() > 1 ? ", and more" : "") + "\n";
   if (summary.links == 0) return "fit: " + who + "\n";

@@ -3,16 +3,13 @@
 #include <cstdio>
 
 #include "launcher/worker/train/interrupt.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
 
 double samples_per_second(const EpochReport& epoch) {
   return epoch.seconds > 0 ? static_cast<double>(epoch.samples) / epoch.seconds : 0;
-}
-
-std::string count(std::uint64_t number, const char* of) {
-  return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -32,9 +29,9 @@ std::string line_of(const Start& start, Form form) {
                       {"restart", start.restart}});
   std::string sizes;
   for (const std::uint32_t size : start.sizes) sizes += (sizes.empty() ? "" : "-") + std::to_string(size);
-  return count(start.ranks, "rank") + " on " + start.device + ", transport " + start.transport + ": mlp " +
-         sizes + ", " + count(start.parameters, "parameter") + " in " + count(start.buckets, "bucket") + ", " +
-         count(start.images, "image") +
+  return how_many(start.ranks, "rank") + " on " + start.device + ", transport " + start.transport + ": mlp " +
+         sizes + ", " + how_many(start.parameters, "parameter") + " in " + how_many(start.buckets, "bucket") +
+         ", " + how_many(start.images, "image") +
          (start.restart > 0 ? ", restart " + std::to_string(start.restart) : "") + "\n";
 }
 
@@ -89,15 +86,15 @@ std::string line_of(const Resumed& resumed, Form form) {
   if (form == Form::json) return json_line(json_of(resumed));
   std::string text;
   for (const std::string& damaged : resumed.damaged) text += damaged + "; the one before is used\n";
-  return text + "goes on from " + resumed.path + ", written by " + count(resumed.ranks, "rank") + ": epoch " +
-         std::to_string(at.epoch) + ", " + count(at.consumed, "image") + " done\n";
+  return text + "goes on from " + resumed.path + ", written by " + how_many(resumed.ranks, "rank") +
+         ": epoch " + std::to_string(at.epoch) + ", " + how_many(at.consumed, "image") + " done\n";
 }
 
 std::string line_of(const Kept& kept, Form form) {
   const Position& at = kept.position;
   if (form == Form::json) return json_line(json_of(kept));
   if (kept.signal == 0) return "checkpoint " + kept.path + "\n";
-  return "stopped by " + std::string(signal_name(kept.signal)) + " after " + count(at.steps, "step") +
+  return "stopped by " + std::string(signal_name(kept.signal)) + " after " + how_many(at.steps, "step") +
          ", checkpoint " + kept.path + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "envtools/base/text.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
@@ -20,13 +21,6 @@ constexpr const char* kVermillion = "#D55E00";
 constexpr const char* kPale = "#C6DBEA";
 constexpr const char* kGrid = "#E3E3E3";
 constexpr const char* kInk = "#222222";
-
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 std::string escaped(std::string_view text) {
   std::string out;

@@ -4,22 +4,12 @@
 #include <cstdio>
 
 #include "envtools/base/text.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
 
 constexpr std::size_t kMostRanks = 32;  // rows; of more, those that are slowest
-
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
-std::string count(std::uint64_t number, const char* of) {
-  return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
-}
 
 std::string rank_rows(const RunSummary& summary) {
   std::vector<RankSummary> ranks = summary.ranks;
@@ -41,10 +31,10 @@ std::string rank_rows(const RunSummary& summary) {
 }  // namespace
 
 std::string text_of(const RunSummary& summary) {
-  std::string text = count(summary.size, "rank") + " on " + count(summary.nodes, "node") + ", " +
-                     printable(summary.model) + " with " + count(summary.parameters, "parameter") + ", " +
-                     count(summary.steps, "step");
-  if (summary.starts > 1) text += ", started " + count(summary.starts, "time");
+  std::string text = how_many(summary.size, "rank") + " on " + how_many(summary.nodes, "node") + ", " +
+                     printable(summary.model) + " with " + how_many(summary.parameters, "parameter") + ", " +
+                     how_many(summary.steps, "step");
+  if (summary.starts > 1) text += ", started " + how_many(summary.starts, "time");
   text += formatted("\n%.0f samples/s; ranks waited for each other %.1f %% of the time",
                     summary.samples_per_second, 100 * summary.waited_share);
   if (summary.most_memory > 0) text += "; most memory of a rank " + format_size(summary.most_memory);
@@ -56,10 +46,10 @@ std::string text_of(const RunSummary& summary) {
   text += rank_rows(summary);
   std::string notes;
   if (summary.ranks.size() < summary.size)
-    notes += "no log of " + count(summary.size - summary.ranks.size(), "rank") + "\n";
-  if (!summary.unfinished.empty()) notes += count(summary.unfinished.size(), "rank") + " did not end well\n";
+    notes += "no log of " + how_many(summary.size - summary.ranks.size(), "rank") + "\n";
+  if (!summary.unfinished.empty()) notes += how_many(summary.unfinished.size(), "rank") + " did not end well\n";
   for (const std::string& error : summary.errors) notes += printable(error) + "\n";
-  if (summary.unreadable > 0) notes += count(summary.unreadable, "line") + " could not be read\n";
+  if (summary.unreadable > 0) notes += how_many(summary.unreadable, "line") + " could not be read\n";
   return notes.empty() ? text : text + "\n" + notes;
 }
 

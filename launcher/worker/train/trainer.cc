@@ -9,6 +9,7 @@
 #include "launcher/worker/model/mlp.h"
 #include "launcher/worker/train/save.h"
 #include "launcher/worker/try.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
@@ -35,10 +36,6 @@ std::string settings_text(const TrainSettings& s, const DataSet& data, const std
   for (const Bucket& bucket : buckets) add(bucket.offset), add(bucket.count);
   return text + sha256_hex(data.train.values) + sha256_hex(data.train.labels) + sha256_hex(data.test.values) +
          sha256_hex(data.test.labels);
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::string list(const std::vector<std::size_t>& ranks) {
@@ -176,16 +173,16 @@ Result<void> Trainer::load(const DeviceImages& images, std::span<const std::uint
 }
 
 Result<void> Trainer::step(std::span<const std::uint32_t> index) {
-  const double began = now();
+  const double began = seconds_now();
   PINSTEP_TRY(load(train_, index));
   // By samples, not by ranks. All ranks have equally many in a step, the last of an epoch included.
   const float scale = 1 / (static_cast<float>(index.size()) * static_cast<float>(transport_.size()));
   PINSTEP_TRY(model_->forward(index.size(), scale, totals_.array()));
   PINSTEP_TRY(
       model_->backward(index.size(), [this](std::size_t parameter) { return reducer_->ready(parameter); }));
-  const double computed = now();
+  const double computed = seconds_now();
   PINSTEP_TRY(reducer_->finish());
-  const double reduced = now();
+  const double reduced = seconds_now();
   const Array values = model_->values();
   const std::array<Argument, 6> arguments{Update{values}, Read{model_->gradients()}, Update{velocity_.array()},
                                           settings_.rate, settings_.momentum,        settings_.decay};
@@ -193,7 +190,7 @@ Result<void> Trainer::step(std::span<const std::uint32_t> index) {
   seen_.insert(seen_.end(), index.begin(), index.end());
   ++position_.steps;
   position_.consumed += index.size() * transport_.size();
-  return on_step_ ? tell_step(index.size(), now() - began, reduced - computed) : Result<void>();
+  return on_step_ ? tell_step(index.size(), seconds_now() - began, reduced - computed) : Result<void>();
 }
 
 Result<void> Trainer::tell_step(std::size_t rows, double seconds, double waited) {
