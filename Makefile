@@ -175,10 +175,11 @@ FETCH_MAIN = envtools/fetch/fetch_main.cc
 TOPOLOGY_SRC  = $(if $(WITH_MAP),$(wildcard launcher/topology/*.cc))
 TOPOLOGY_LIBS = $(if $(WITH_MAP),$(HWLOC_LIBS) $(PUGIXML_LIBS))
 
-# The reducer is compiled twice: a worker that adds nothing up must be noticed by the tests.
+# Compiled twice: a worker that adds nothing up must be noticed by the tests, and one that hangs by the others.
+FLIGHT_SRC  = launcher/worker/transport/flight.cc
 REDUCER_SRC = launcher/worker/reducer/reducer.cc
 WORKER_MAIN = launcher/worker/cli/worker_main.cc
-WORKER_SRC  = $(filter-out $(WORKER_MAIN) $(REDUCER_SRC),$(wildcard $(WORKER_DIRS:=/*.cc)))
+WORKER_SRC  = $(filter-out $(WORKER_MAIN) $(REDUCER_SRC) $(FLIGHT_SRC),$(wildcard $(WORKER_DIRS:=/*.cc)))
 
 # Two files touch Slurm; the rest of the plugin is tested without it.
 PLUGIN_SRC   = $(wildcard plugin/*.cc)
@@ -202,6 +203,7 @@ MPI_SRC     = $(wildcard contrib/minicluster/check/*_mpi.c)
 object        = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 faults_object = $(patsubst %,$(BUILD)/obj-faults/%.o,$(basename $1))
 series_object = $(patsubst %,$(BUILD)/obj-series/%.o,$(basename $1))
+halts_object  = $(patsubst %,$(BUILD)/obj-halts/%.o,$(basename $1))
 mute_object   = $(patsubst %,$(BUILD)/obj-mute/%.o,$(basename $1))
 fuzz_object   = $(patsubst %,$(BUILD)/obj-fuzz/%.o,$(basename $1))
 program       = $(patsubst %,$(BUILD)/tests/%,$(notdir $(basename $1)))
@@ -239,11 +241,12 @@ UNIT          = $(if $(GTEST_LIBS),$(BUILD)/tests/unit)
 WORKER_UNIT   = $(if $(and $(WITH_WORKER),$(GTEST_LIBS)),$(BUILD)/tests/worker_unit)
 WORKER_MUTE   = $(if $(WITH_WORKER),$(BUILD)/tests/pinstep-worker-mute)
 WORKER_BENCH  = $(if $(WITH_WORKER),$(call program,$(WORKER_BENCH_SRC)))
+WORKER_HALTS  = $(if $(WITH_WORKER),$(BUILD)/tests/pinstep-worker-halts)
 TEST_PROGRAMS = $(call program,$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICC),$(MPI_SRC)))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
 all: $(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(SOLVER) $(PLUGIN)
-tests: all $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH) $(TEST_PLUGINS) $(TEST_PROGRAMS)
+tests: all $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH) $(TEST_PLUGINS) $(TEST_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 # ---- Rules
@@ -298,6 +301,9 @@ $(BUILD)/obj/%.o: %.c $(made_first)
 $(BUILD)/obj-faults/%.o: %.cc $(made_first)
 	$(call compile,CXX,$(CXX) $(compile_cxx) -DPINSTEP_FAULTS)
 
+$(BUILD)/obj-halts/%.o: %.cc $(made_first)
+	$(call compile,CXX,$(CXX) $(compile_cxx) -DPINSTEP_HALTS)
+
 $(BUILD)/obj-mute/%.o: %.cc $(made_first)
 	$(call compile,CXX,$(CXX) $(compile_cxx) -DPINSTEP_WITHOUT_ALL_REDUCE)
 
@@ -343,7 +349,7 @@ $(BUILD)/libexec/%-map:      private needs = $(TOPOLOGY_LIBS)
 $(BUILD)/libexec/%-verify:   private needs = $(ENV_LIB) -lpthread
 $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
 	$(CURL_LIBS) $(TOPOLOGY_LIBS) $(GTEST_LIBS)
-$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
 	$(CRYPTO_LIBS) $(if $(findstring worker_unit,$@),$(GTEST_LIBS)) -lpthread
 $(BINARY_STATIC):            private how = $(STATIC)
 $(BINARY_FETCH) $(BINARY_VERIFY): private how = -pie $(STATIC_RUNTIME)
@@ -371,10 +377,12 @@ $(BINARY)/libexec/pinstep/pinstep-verify: $(call object,$(VERIFY_MAIN) $(VERIFY_
 $(BINARY_PROGRAMS): $(ENV_LIB)
 $(BINARY_STATIC): $(call object,$(BINARY_SRC))
 ifdef WITH_WORKER
-$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH): $(call object,$(WORKER_SRC)) $(ENV_LIB)
-$(WORKER) $(WORKER_MUTE):    $(call object,$(WORKER_MAIN))
-$(WORKER) $(WORKER_UNIT) $(WORKER_BENCH): $(call object,$(REDUCER_SRC))
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH): $(call object,$(WORKER_SRC)) $(ENV_LIB)
+$(WORKER) $(WORKER_MUTE) $(WORKER_HALTS): $(call object,$(WORKER_MAIN))
+$(WORKER) $(WORKER_UNIT) $(WORKER_HALTS) $(WORKER_BENCH): $(call object,$(REDUCER_SRC))
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH): $(call object,$(FLIGHT_SRC))
 $(WORKER_BENCH): $(BUILD)/tests/%: $(BUILD)/obj/tests/bench/%.o
+$(WORKER_HALTS):             $(call halts_object,$(FLIGHT_SRC))
 $(WORKER_MUTE):              $(call mute_object,$(REDUCER_SRC))
 $(WORKER_UNIT):              $(call object,$(WORKER_UNIT_SRC))
 endif
@@ -382,7 +390,7 @@ $(BUILD)/tests/unit:         $(call object,$(UNIT_SRC) $(DECISION_SRC) $(TOPOLOG
 $(foreach source,$(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC), \
 	$(eval $(call program,$(source)): $(call object,$(source))))
 
-$(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_BENCH) $(TEST_PROGRAMS) $(BINARY_PROGRAMS): \
+$(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH) $(TEST_PROGRAMS) $(BINARY_PROGRAMS): \
 		$(LIB) $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(linker) $(how) $(link) -Wl,--as-needed -o $@ $(filter %.o,$^) \
 		$(filter $(ENV_LIB),$(needs)) $(LIB) $(filter-out $(ENV_LIB),$(needs)) $(LIBS)
@@ -411,7 +419,7 @@ OBJECTS = \
 	$(call object,$(UNIT_SRC) $(PROGRAM_SRC) $(PMIX_SRC) $(MPI_SRC)) \
 	$(call faults_object,$(PLUGIN_SRC) $(FAULT_SRC)) \
 	$(call series_object,$(SLURM_SRC)) \
-	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC) $(WORKER_BENCH_SRC)) $(call mute_object,$(REDUCER_SRC)) \
+	$(call object,$(WORKER_SRC) $(REDUCER_SRC) $(FLIGHT_SRC) $(WORKER_MAIN) $(WORKER_UNIT_SRC) $(WORKER_BENCH_SRC)) $(call halts_object,$(FLIGHT_SRC)) $(call mute_object,$(REDUCER_SRC)) \
 	$(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(TOPOLOGY_SRC) $(VERIFY_SRC) $(FUZZ_SRC))
 -include $(OBJECTS:.o=.d)
 

@@ -13,6 +13,7 @@ TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 WORKER = BUILD / "bin/pinstep-worker"
 MUTE = BUILD / "tests/pinstep-worker-mute"      # adds no gradients up
+HALTS = BUILD / "tests/pinstep-worker-halts"    # stops itself where it is told to
 TIMEOUT = 60            # seconds; for tests that hang
 
 
@@ -50,21 +51,29 @@ class Ranks:
     def __init__(self, size, options, program=WORKER, verb="train", only=None, own=None, own_variables=None,
                  wrapper=(), **variables):
         """`only`: the ranks to start, all by default; `own` and `own_variables`: {rank: options or variables of
-        its own}; `wrapper`: a command in front of each."""
+        its own}; `wrapper`: a command in front of each, or
+        {rank: command}."""
         self.port = hold_port()
         self.began = time.monotonic()
         self.files = {}
         self.processes = {}
+        self._environment = {"PATH": "/usr/bin:/bin", "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size,
+                             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": self.port.getsockname()[1]}
+        self._variables, self._own_variables = variables, own_variables or {}
+        self._command = [program, verb, *options]
+        self._wrapper, self._own = wrapper, own or {}
         for rank in range(size) if only is None else only:
-            environment = {"PATH": "/usr/bin:/bin", "RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank,
-                           "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1",
-                           "MASTER_PORT": self.port.getsockname()[1], **variables,
-                           **(own_variables or {}).get(rank, {})}
-            self.files[rank] = [tempfile.TemporaryFile("w+") for _ in range(2)]
-            self.processes[rank] = subprocess.Popen(
-                [*wrapper, program, verb, *options, *(own or {}).get(rank, [])], stdin=subprocess.DEVNULL,
-                stdout=self.files[rank][0], stderr=self.files[rank][1],
-                env={name: str(value) for name, value in environment.items() if value is not None})
+            self.begin(rank)
+
+    def begin(self, rank):
+        environment = {**self._environment, "RANK": rank, "LOCAL_RANK": rank, **self._variables,
+                       **self._own_variables.get(rank, {})}
+        wrapper = self._wrapper[rank] if isinstance(self._wrapper, dict) else self._wrapper
+        self.files[rank] = [tempfile.TemporaryFile("w+") for _ in range(2)]
+        self.processes[rank] = subprocess.Popen(
+            [*wrapper, *self._command, *self._own.get(rank, [])], stdin=subprocess.DEVNULL,
+            stdout=self.files[rank][0], stderr=self.files[rank][1],
+            env={name: str(value) for name, value in environment.items() if value is not None})
 
     def signal(self, rank, number):
         self.processes[rank].send_signal(number)
@@ -91,10 +100,24 @@ class Ranks:
                 assert time.monotonic() < deadline, "rank 0 does not serve"
                 time.sleep(0.02)
 
+    def wait_until_met(self, rank):
+        """Until this rank has a connection to rank 0's store; for a rank with a network of its own."""
+        deadline = time.monotonic() + TIMEOUT
+        port = f"{self.port.getsockname()[1]:04X}"
+        while True:
+            assert self.processes[rank].poll() is None, self.text(rank, 1)
+            assert time.monotonic() < deadline, f"rank {rank} does not meet rank 0"
+            rows = [line.split() for line in
+                    Path(f"/proc/{self.processes[rank].pid}/net/tcp").read_text().splitlines()[1:]]
+            if any(row[2].endswith(":" + port) and row[3] == "01" for row in rows):
+                return
+            time.sleep(0.01)
+
     def wait_until_connecting(self, rank):
         """Until this rank listens for others: rank 0 knows it by then."""
         deadline = time.monotonic() + TIMEOUT
         while not self._listens(self.processes[rank].pid):
+            assert self.processes[rank].poll() is None, self.text(rank, 1)
             assert time.monotonic() < deadline, f"rank {rank} does not connect"
             time.sleep(0.02)
 
@@ -106,7 +129,10 @@ class Ranks:
                 inodes.add(os.readlink(fd))
             except FileNotFoundError:
                 pass        # it was closed meanwhile
-        rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+        try:
+            rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+        except FileNotFoundError:
+            return False        # it has ended
         return any(row[3] == "0A" and f"socket:[{row[9]}]" in inodes for row in rows)
 
     def wait(self, besides=()):

@@ -44,7 +44,8 @@ output
   --help, --version
 
 Exit status: 0, 1 failed, 2 wrong usage, 3 another rank is gone or does not answer,
-4 the ranks lost each other and nobody knows why, 75 a signal came: run it again to go on.
+4 the ranks lost each other and nobody knows why, 5 this rank hung,
+75 a signal came: run it again to go on.
 )";
 
 Result<TrainOptions> parse_train_options(const std::vector<std::string>& words) {

@@ -101,8 +101,10 @@ Error train_verb(const std::vector<std::string>& words) {
   if (!options) return options.error();
   const Form form = options->json ? Form::json : Form::text;
   TrainEvents events(*options, form);
+  SessionSettings session = options->session;
+  session.log = options->log;
   run_in_session(
-      options->session, form,
+      session, form,
       [&](Session& session, CpuDevice& device) { return train(session, device, *options, events); },
       [&](const Ending& ending) { events.failed(ending); });
 }

@@ -6,7 +6,9 @@
 namespace pinstep::worker {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKinds{"gone", "failed", "silent", "unknown"};
+constexpr std::array<std::string_view, 5> kKinds{"gone", "failed", "silent", "stuck", "unknown"};
+// Who lives is heard several times in this.
+constexpr std::chrono::milliseconds kLately{1000};
 
 }  // namespace
 
@@ -26,7 +28,7 @@ Result<void> Roll::arrive(std::uint32_t rank, const std::string& node) {
   if (member.state != State::missing)
     return fail(ErrorKind::conflict,
                 "there are two with rank " + std::to_string(rank) + ", on " + member.node + " and " + node);
-  member = {State::present, node};
+  member = {State::present, node, 0, {}};
   return {};
 }
 
@@ -45,17 +47,40 @@ void Roll::report(std::uint32_t rank, const std::optional<std::string>& own_erro
   if (!first_report_) first_report_ = now;
 }
 
+void Roll::hear(std::uint32_t rank, std::uint64_t reached, Moment now) {
+  members_[rank].reached = reached;
+  members_[rank].heard = now;
+}
+
 std::optional<Verdict> Roll::verdict(Moment now) const {
   if (first_) return first_;
   if (!first_report_) return std::nullopt;
-  std::vector<std::uint32_t> silent;
-  for (std::uint32_t rank = 0; rank < size(); ++rank)
-    if (members_[rank].state == State::present || members_[rank].state == State::missing)
+  const bool all_reported = std::none_of(members_.begin(), members_.end(), [](const Member& member) {
+    return member.state == State::present || member.state == State::missing;
+  });
+  if (!all_reported && now < *due()) return std::nullopt;
+  return blame(now);
+}
+
+Verdict Roll::blame(Moment now) const {
+  std::uint64_t front = 0;
+  for (const Member& member : members_) front = std::max(front, member.reached);
+  std::vector<std::uint32_t> silent, stuck;
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    const Member& member = members_[rank];
+    if (member.state != State::present && member.state != State::missing) continue;
+    if (!member.heard || now - *member.heard > kLately)
       silent.push_back(rank);
-  if (silent.empty()) return Verdict{Verdict::Kind::unknown, {}, "no rank is missing"};
-  if (now < *due()) return std::nullopt;
-  return Verdict{Verdict::Kind::silent, silent,
-                 name(silent) + (silent.size() == 1 ? " does" : " do") + " not answer"};
+    else if (member.reached < front)
+      stuck.push_back(rank);
+  }
+  if (!silent.empty())
+    return {Verdict::Kind::silent, silent,
+            name(silent) + (silent.size() == 1 ? " does" : " do") + " not answer"};
+  if (stuck.empty()) return {Verdict::Kind::unknown, {}, "no rank is missing"};
+  return {Verdict::Kind::stuck, stuck,
+          name(stuck) + (stuck.size() == 1 ? " is" : " are") + " alive and did not get to collective " +
+              std::to_string(front) + ", only to " + std::to_string(members_[stuck[0]].reached)};
 }
 
 std::optional<Roll::Moment> Roll::due() const {

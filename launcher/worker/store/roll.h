@@ -5,8 +5,11 @@
 // the rank it was waiting for: each reports that it failed, and the verdict is
 //   gone     a rank whose connection ended without a good-bye: the first one
 //   failed   a rank that reported an error of its own: the first one
-//   silent   all ranks that did not report within the grace time after the first report
-//   unknown  all reported, none is gone
+//   silent   all ranks that did not report within the grace time after the first report, and have not been
+//   heard
+//            lately either
+//   stuck    likewise, but their watchdogs are heard: they live, and did not get to the collective of the
+//   others unknown  all reported or got there, none is gone
 #pragma once
 
 #include <chrono>
@@ -20,7 +23,7 @@
 namespace pinstep::worker {
 
 struct Verdict {
-  enum class Kind { gone, failed, silent, unknown };
+  enum class Kind { gone, failed, silent, stuck, unknown };
 
   Kind kind = Kind::unknown;
   std::vector<std::uint32_t> ranks;
@@ -45,12 +48,17 @@ class Roll {
   // `own_error` where the rank's own trouble, and not an operation that others share, made it fail.
   void report(std::uint32_t rank, const std::optional<std::string>& own_error, Moment now);
 
+  // A rank lives, and `reached` is the number of its last collective.
+  void hear(std::uint32_t rank, std::uint64_t reached, Moment now);
+
   // Once something is known to be wrong; nothing as long as it may still turn out otherwise.
   std::optional<Verdict> verdict(Moment now) const;
   // When verdict() may change without anybody's doing.
   std::optional<Moment> due() const;
   // Whether a rank is gone or has failed, so that waiting for its word is vain.
   bool is_hopeless() const { return first_.has_value(); }
+  // Whether anything is wrong, so that nobody need wait for his deadline.
+  bool is_in_trouble() const { return first_ || first_report_; }
 
   std::uint32_t present() const;
   std::vector<std::uint32_t> missing() const;                       // never arrived
@@ -61,7 +69,12 @@ class Roll {
   struct Member {
     State state = State::missing;
     std::string node;
+    std::uint64_t reached = 0;
+    std::optional<Moment> heard;
   };
+
+  // Of those that have not reported: silent, or stuck behind the others.
+  Verdict blame(Moment now) const;
 
   std::vector<Member> members_;
   std::chrono::milliseconds grace_;

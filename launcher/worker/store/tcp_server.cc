@@ -148,6 +148,9 @@ void TcpStoreServer::Loop::answer(Connection& to, const Message& request) {
   } else if (verb == "report" && request.size() <= 2) {
     roll_.report(*to.rank, request.size() == 2 ? std::optional(request[1]) : std::nullopt, Now::now());
     reply(to, {"ok"});
+  } else if (verb == "progress" && request.size() == 2) {
+    roll_.hear(*to.rank, parse_number<std::uint64_t>(request[1]).value_or(0), Now::now());
+    reply(to, {roll_.is_in_trouble() ? "trouble" : "ok"});
   } else if (verb == "verdict") {
     to.wants_verdict = true;
   } else if (verb == "bye") {

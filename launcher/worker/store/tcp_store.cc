@@ -19,6 +19,7 @@ using Now = std::chrono::steady_clock;
 
 constexpr Milliseconds kBetweenTries{50};
 constexpr Milliseconds kAnswerTime{10'000};  // a request that waits for nobody
+constexpr Milliseconds kGetTime{2000};       // beyond what a key is waited for, which the server minds
 
 }  // namespace
 
@@ -26,6 +27,7 @@ Result<std::unique_ptr<TcpStore>> TcpStore::connect(const Meeting& meeting, cons
                                                     Milliseconds timeout) {
   const auto until = Now::now() + timeout;
   auto store = std::make_unique<TcpStore>();
+  store->answer_time_ = std::min(kAnswerTime, timeout);
   Result<UniqueFd> socket = fail(ErrorKind::invalid, "no address of rank 0 is known");
   for (std::size_t i = 0; !meeting.hosts.empty(); ++i) {
     const std::string& host = meeting.hosts[i % meeting.hosts.size()];
@@ -44,7 +46,7 @@ Result<std::unique_ptr<TcpStore>> TcpStore::connect(const Meeting& meeting, cons
   store->own_address_ = local_address(store->socket_);
   const auto answer = store->ask(
       {"hello", member.cookie, std::to_string(member.size), std::to_string(member.rank), member.node},
-      kAnswerTime);
+      store->answer_time_);
   if (!answer) return tl::unexpected(answer.error());
   if ((*answer)[0] != "ok")
     return fail(ErrorKind::refused, "rank 0 at '" + store->server_ + "' refuses rank " +
@@ -89,13 +91,13 @@ Result<Message> TcpStore::exchange(const Message& request, Milliseconds timeout)
 }
 
 Result<void> TcpStore::set(const std::string& key, std::string_view value) {
-  const auto answer = ask({"set", key, std::string(value)}, kAnswerTime);
+  const auto answer = ask({"set", key, std::string(value)}, answer_time_);
   if (!answer) return tl::unexpected(answer.error());
   return {};
 }
 
 Result<std::string> TcpStore::get(const std::string& key, Milliseconds timeout) {
-  auto answer = ask({"get", key, std::to_string(timeout.count())}, timeout + kAnswerTime);
+  auto answer = ask({"get", key, std::to_string(timeout.count())}, timeout + kGetTime);
   if (!answer) return tl::unexpected(answer.error());
   answer->resize(2);
   if ((*answer)[0] == "ok") return (*answer)[1];
@@ -110,6 +112,15 @@ Result<void> TcpStore::report(const std::optional<std::string>& own_error, Milli
   const auto answer = ask(request, timeout);
   if (!answer) return tl::unexpected(answer.error());
   return {};
+}
+
+bool TcpStore::tell_progress(std::uint64_t reached, Milliseconds timeout) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return true;
+  if (!trouble_) return false;
+  const auto answer = exchange({"progress", std::to_string(reached)}, timeout);
+  if (!answer) trouble_ = tl::unexpected(answer.error());
+  return answer && answer->front() == "ok";
 }
 
 Verdict TcpStore::verdict(Milliseconds timeout) {
@@ -127,6 +138,6 @@ Verdict TcpStore::verdict(Milliseconds timeout) {
   return verdict;
 }
 
-void TcpStore::bye() { (void)ask({"bye"}, kAnswerTime); }
+void TcpStore::bye() { (void)ask({"bye"}, answer_time_); }
 
 }  // namespace pinstep::worker

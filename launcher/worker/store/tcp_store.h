@@ -6,6 +6,7 @@
 //   set KEY VALUE                 ok
 //   get KEY MILLISECONDS          ok VALUE · late TEXT · hopeless TEXT (a rank is gone: it will not come)
 //   report [ERROR]                ok; this rank has failed, by its own ERROR or with others
+//   progress N                    ok · trouble; this rank lives and has begun its collective N
 //   verdict                       ok KIND RANKS TEXT, when it stands
 //   bye                           ok; the end of the connection is then no loss
 #pragma once
@@ -71,6 +72,9 @@ class TcpStore final : public Store {
 
   // Tells that this rank has failed. `own_error` as in Roll::report.
   Result<void> report(const std::optional<std::string>& own_error, Milliseconds timeout);
+  // How far this rank is. Whether all is well: false where a rank has failed or the store does not answer. Says
+  // nothing, and that all is well, while another thread uses the store.
+  bool tell_progress(std::uint64_t reached, Milliseconds timeout);
   // Who is to blame; waits for it at most this long. Where the server is gone, it is rank 0.
   Verdict verdict(Milliseconds timeout);
   void bye();
@@ -82,8 +86,9 @@ class TcpStore final : public Store {
   Result<std::vector<std::string>> exchange(const std::vector<std::string>& request, Milliseconds timeout);
   Result<std::vector<std::string>> ask(const std::vector<std::string>& request, Milliseconds timeout);
 
-  std::mutex mutex_;      // guards the connection: one request at a time
-  Result<void> trouble_;  // of the first request that was not answered; later ones need not be sent
+  Milliseconds answer_time_{0};  // for requests that wait for nobody
+  std::mutex mutex_;             // guards the connection: one request at a time
+  Result<void> trouble_;         // of the first request that was not answered; later ones need not be sent
   UniqueFd socket_;
   std::string received_;
   std::string own_address_;

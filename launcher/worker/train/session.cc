@@ -1,7 +1,11 @@
 #include "launcher/worker/train/session.h"
 
-#include <algorithm>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "envtools/base/fd.h"
 #include "launcher/rendezvous/addresses.h"
 #include "launcher/worker/store/pmix.h"
 #include "launcher/worker/transport/gloo.h"
@@ -28,7 +32,38 @@ Session::~Session() = default;
 
 Result<void> Session::open(const Environment& environment) {
   PINSTEP_TRY(meet(environment));
-  return connect(transport_, place_.size, "gloo/");
+  std::unique_ptr<Transport> all;
+  const auto connected = connect(all, place_.size, "gloo/");
+  // Kept where it failed, too: see GlooTransport::connect.
+  if (all) transport_ = std::make_unique<RecordedTransport>(std::move(all), record_);
+  if (connected && store_) watch();
+  return connected;
+}
+
+void Session::watch() {
+  watchdog_ = std::make_unique<Watchdog>(
+      *store_, settings_.deadline,
+      Watchdog::Calls{[this] { return record_.begun(); }, [this] { abort_all(); }, [this] { end_as_stuck(); }});
+}
+
+void Session::abort_all() noexcept {
+  if (transport_) transport_->abort();
+  const std::lock_guard lock(groups_mutex_);
+  for (const auto& [count, group] : groups_)
+    if (group) group->abort();
+}
+
+void Session::write_record() {
+  if (!settings_.log.empty()) (void)record_.write(settings_.log, place_.rank);
+}
+
+void Session::end_as_stuck() {
+  write_record();
+  write_message(STDERR_FILENO, "pinstep-worker: error: rank " + std::to_string(place_.rank) +
+                                   " hangs: other ranks waited for it after its collective " +
+                                   std::to_string(record_.begun()) + " and have given up\n");
+  if (server_) server_->linger(kLinger);
+  std::_Exit(static_cast<int>(Outcome::stuck));
 }
 
 Result<void> Session::meet(const Environment& environment) {
@@ -86,8 +121,15 @@ Result<void> Session::connect(std::unique_ptr<Transport>& to, std::uint32_t size
 }
 
 Result<Transport*> Session::group(std::uint32_t count) {
+  std::unique_lock lock(groups_mutex_);
   auto& transport = groups_[count];
-  if (!transport) PINSTEP_TRY(connect(transport, count, "gloo-" + std::to_string(count) + "/"));
+  if (transport) return transport.get();
+  lock.unlock();
+  std::unique_ptr<Transport> made;
+  auto connected = connect(made, count, "gloo-" + std::to_string(count) + "/");
+  lock.lock();
+  transport = std::move(made);
+  if (!connected) return tl::unexpected(connected.error());
   return transport.get();
 }
 
@@ -103,10 +145,11 @@ std::string Session::address() const {
 Ending Session::give_up(const Error& error) {
   Ending ending{Outcome::failed, error, {}, true};
   const bool shared = is_shared(error);
-  if (transport_) transport_->abort();
-  for (const auto& [count, group] : groups_)
-    if (group) group->abort();
+  if (watchdog_) watchdog_->stop();
+  abort_all();
+  write_record();
   if (store_) {
+    if (watchdog_) (void)store_->tell_progress(record_.begun(), kGrace);
     (void)store_->report(shared ? std::nullopt : std::optional(error.cause), kGrace);
     if (shared) {
       const Verdict verdict = store_->verdict(kGrace + kLinger);
@@ -129,6 +172,7 @@ Ending Session::give_up(const Error& error) {
 }
 
 void Session::close() {
+  if (watchdog_) watchdog_->stop();
   if (store_) store_->bye();
   if (server_) server_->linger(settings_.deadline);
 }

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "launcher/worker/store/place.h"
-#include "launcher/worker/transport/transport.h"
+#include "launcher/worker/train/watchdog.h"
+#include "launcher/worker/transport/flight.h"
 
 namespace pinstep::worker {
 
@@ -18,6 +19,7 @@ struct SessionSettings {
   Milliseconds deadline{60'000};     // of each collective
   std::string interface;             // of the network; empty for the one that reaches rank 0
   std::string node;                  // this node's name
+  std::string log = {};              // directory for the flight record of a rank that fails; empty: none
 };
 
 // Exit codes; in the manual.
@@ -26,6 +28,7 @@ enum class Outcome {
   failed = 1,
   peer_lost = 3,
   peers_unclear = 4,
+  stuck = 5,     // this rank: others waited for it and have given up
   stopped = 75,  // by a signal, to go on later: EX_TEMPFAIL of sysexits.h
 };
 
@@ -73,6 +76,10 @@ class Session {
  private:
   Result<void> find_place(const Environment& environment);
   Result<void> serve(std::uint16_t port, std::uint32_t size);
+  void watch();
+  void abort_all() noexcept;
+  void write_record();
+  [[noreturn]] void end_as_stuck();
   Result<void> connect(std::unique_ptr<Transport>& to, std::uint32_t size, const std::string& keys);
 
   const SessionSettings settings_;
@@ -82,7 +89,10 @@ class Session {
   std::unique_ptr<TcpStoreServer> server_;  // rank 0's
   std::unique_ptr<TcpStore> store_;
   std::unique_ptr<Transport> transport_;
+  std::mutex groups_mutex_;                                     // guards groups_, which the watchdog aborts
   std::map<std::uint32_t, std::unique_ptr<Transport>> groups_;  // by how many ranks
+  FlightRecord record_;
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace pinstep::worker

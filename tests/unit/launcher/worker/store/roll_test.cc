@@ -79,6 +79,33 @@ TEST_F(RollTest, ARankThatReportedMayGoAndIsNotToBlame) {
   expect_verdict(Verdict::Kind::silent, {1, 2}, "ranks 1 on n0, 2 on n1 do not answer");
 }
 
+TEST_F(RollTest, WhoIsHeardAndBehindTheOthersIsStuck) {
+  roll.hear(0, 42, now);
+  roll.report(0, std::nullopt, now);
+  now += kGrace;
+  roll.hear(1, 41, now);
+  roll.hear(2, 42, now);  // waits with the others; its own deadline is later
+  expect_verdict(Verdict::Kind::stuck, {1},
+                 "rank 1 on n0 is alive and did not get to collective 42, only to 41");
+}
+
+TEST_F(RollTest, WhoWasHeardAndIsNoMoreIsSilent) {
+  for (std::uint32_t rank = 0; rank < 3; ++rank) roll.hear(rank, 42, now);
+  now += std::chrono::seconds(3);
+  roll.report(0, std::nullopt, now);
+  now += kGrace;
+  roll.hear(1, 42, now);
+  expect_verdict(Verdict::Kind::silent, {2}, "rank 2 on n1 does not answer");
+}
+
+TEST_F(RollTest, WhoGotThereAndIsHeardIsNotToBlame) {
+  roll.report(0, std::nullopt, now);
+  now += kGrace;
+  roll.hear(1, 42, now);
+  roll.hear(2, 42, now);
+  expect_verdict(Verdict::Kind::unknown, {}, "no rank is missing");
+}
+
 TEST_F(RollTest, WhereAllReportNobodyIsToBlame) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) roll.report(rank, std::nullopt, now);
   expect_verdict(Verdict::Kind::unknown, {}, "no rank is missing");

@@ -107,6 +107,20 @@ TEST_F(TcpStoreTest, ASilentRankIsNamedAfterTheGraceTime) {
   EXPECT_EQ(verdict.text, "rank 2 on node does not answer");
 }
 
+TEST_F(TcpStoreTest, WhoTellsItsProgressHearsOfTrouble) {
+  const auto stores = all(2);
+  EXPECT_TRUE(stores[1]->tell_progress(7, kPatience));
+  ASSERT_THAT(stores[0]->report({}, kPatience), Succeeds());
+  EXPECT_FALSE(stores[1]->tell_progress(7, kPatience));
+}
+
+TEST_F(TcpStoreTest, WithoutAServerNothingIsWell) {
+  const auto stores = all(1);
+  server.reset();
+  EXPECT_FALSE(stores[0]->tell_progress(1, kPatience));
+  EXPECT_FALSE(stores[0]->tell_progress(1, kPatience));
+}
+
 TEST_F(TcpStoreTest, AnErrorOfARankIsToldToTheOthers) {
   const auto stores = all(2);
   ASSERT_THAT(stores[1]->report("it is\nbroken", kPatience), Succeeds());
