@@ -236,8 +236,14 @@ class Picture {
       place({&gpu.at, gpu.address, gpu_box(gpu, i)}, gpu.home());
     }
     for (const Nic& nic : machine_.nics)
-      if (!nic.name.empty() && !nic.is_virtual_function && nic.is_on_bus)
+      if (is_in_use(nic) || (!nic.name.empty() && !nic.is_virtual_function && nic.is_on_bus))
         place({&nic.at, nic.address, nic_box(nic)}, nic.at.nodes);
+  }
+
+  // In a virtual machine these are virtual functions, too.
+  bool is_in_use(const Nic& nic) const {
+    return std::any_of(map_.nics.begin(), map_.nics.end(),
+                       [&](const MappedNic& mapped) { return mapped.name == nic.name; });
   }
 
   void place(Device device, const Bits& nodes) {

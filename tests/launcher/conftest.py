@@ -13,8 +13,8 @@ BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 
 @pytest.fixture(scope="session")
 def topologies():
-    """The directory of real machines' hwloc XML files."""
-    path = Path(os.environ.get("PINSTEP_TESTDATA", "/nonexistent")) / "topology/hwloc"
+    """The directory of real machines' topology files."""
+    path = Path(os.environ.get("PINSTEP_TESTDATA", "/nonexistent")) / "topology"
     if not path.is_dir():
         pytest.skip(f"no test data: {path}")
     return path
