@@ -28,7 +28,7 @@ PHASES = {
 FAULTS = ["kill", "stop", "cut"]
 # In every run of the tests; the others where PINSTEP_TEST_ALL_FAULTS is set.
 SAMPLE = {("kill", 0, "step"), ("kill", 2, "checkpoint"), ("stop", 1, "broadcast"), ("stop", 0, "checkpoint"),
-          ("stop", 2, "end"), ("cut", 1, "step"), ("cut", 0, "step"), ("kill", 1, "init")}
+          ("stop", 2, "end"), ("cut", 1, "step"), ("cut", 0, "step"), ("kill", 0, "init")}
 
 
 def ip(*words, space=None):
