@@ -51,7 +51,7 @@ class Reader {
       return fail(ErrorKind::unsupported, named("describes several hosts"), "a map is that of one node");
     for (const pugi::xml_node& cpu : system.children("cpu"))
       if (const auto done = read_cpu(cpu); !done) return tl::unexpected(done.error());
-    if (package_ == 0) return fail(ErrorKind::corrupt, named("has no <cpu>"));
+    if (cpus_ == 0) return fail(ErrorKind::corrupt, named("has no <cpu>"));
     if (unknown_ > 0)
       found_.machine.doubts.push_back(named("does not tell what " + std::to_string(unknown_) + " devices are"));
     if (found_.machine.cores.empty()) found_.machine.doubts.push_back(named("names no processors"));
@@ -65,7 +65,7 @@ class Reader {
   Result<void> read_cpu(const pugi::xml_node& cpu) {
     // NCCL writes -1 where the system has no memory nodes.
     const std::string_view number = attribute(cpu, "numaid");
-    const auto node = number == "-1" || number.empty() ? package_ : parse_number<std::uint32_t>(number);
+    const auto node = number == "-1" || number.empty() ? cpus_ : parse_number<std::uint32_t>(number);
     const auto pus = Bits::parse_mask(attribute(cpu, "affinity")).value_or(Bits());
     if (!node || *node >= Bits::kLimit)
       return fail(ErrorKind::corrupt, named("has a wrong numaid, '" + printable(number) + "'"));
@@ -75,10 +75,10 @@ class Reader {
     for (const std::uint32_t pu : pus.numbers()) {
       if (found_.machine.allowed.has(pu)) continue;
       found_.machine.allowed.add(pu);
-      found_.machine.cores.push_back({{pu}, *node, package_});
+      found_.machine.cores.push_back({{pu}, *node, *node});
     }
-    const Locality at{{bridges_++}, {*node}, {package_}};
-    ++package_;
+    const Locality at{{bridges_++}, {*node}, {*node}};
+    ++cpus_;
     for (const pugi::xml_node& child : cpu.children())
       if (const auto done = read_device(child, at, 0); !done) return done;
     return {};
@@ -174,7 +174,7 @@ class Reader {
   std::string_view file_;
   NcclTopology found_;
   std::uint32_t bridges_ = 0;
-  std::uint32_t package_ = 0;
+  std::uint32_t cpus_ = 0;
   std::size_t unknown_ = 0;
 };
 
