@@ -134,11 +134,16 @@ def test_in_a_step_the_plugin_prepared_pinstep_launch_can_change_the_prefix(clus
     assert len(cluster.srun("-N2", "-n2", f"--env-spec={prefix}", *launch, BUILD / "tests/tcp_store").ok().lines) == 2
 
 
+# What a rank without GPU and card is told of its place.
+PLACE = {"OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "PINSTEP_STEP_PLACE",
+         "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"}
+
+
 def test_in_a_step_the_plugin_prepared_pinstep_launch_only_gives_the_rank_its_place(cluster, prefix):
     record = cluster.recorder()
     cluster.srun("-N2", "-n2", f"--env-spec={prefix}", *record.argv("plain")).ok()
     cluster.srun("-N2", "-n2", f"--env-spec={prefix}", "pinstep-launch", "--", *record.argv("launched")).ok()
     for rank in (0, 1):
         plain, launched = record.of("plain")[rank], record.of("launched")[rank]
-        assert set(launched) - set(plain) <= {"OMP_NUM_THREADS"} and set(plain) <= set(launched)
+        assert set(launched) - set(plain) <= PLACE and set(plain) <= set(launched)
         assert (launched["RANK"], launched["PATH"]) == (plain["RANK"], plain["PATH"])

@@ -1,6 +1,7 @@
 #include "launcher/worker/check/check.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <thread>
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostPeers = 64;  // about 50 ms each
 constexpr std::size_t kMostNodes = 100'000;
-constexpr double kDoubtful = 2;  // times slower than the best of this rank: measured again
+constexpr double kDoubtful = 2;  // times slower than the best of all ranks: measured again
 constexpr int kTries = 6;
 constexpr Milliseconds kBetweenTries{50};
 
@@ -51,15 +52,43 @@ std::vector<std::optional<Known>> meet_all(Session& session, Moment until) {
   return known;
 }
 
-bool is_doubtful(const Link& link, double usual_bandwidth, double usual_latency) {
+// The best that a rank, or all of them, have seen.
+struct Best {
+  double bandwidth = 0;  // bytes per second
+  double latency = 1e9;  // seconds
+
+  void take(double other_bandwidth, double other_latency) {
+    bandwidth = std::max(bandwidth, other_bandwidth);
+    latency = std::min(latency, other_latency);
+  }
+};
+
+// Each rank tells the others what it has seen: one whose node was busy all the time cannot tell from its own
+// links that they look slow.
+Best best_of_all(Session& session, Best own, const std::vector<std::optional<Known>>& known, Moment until) {
+  Store& store = *session.store();
+  const auto told = store.set(key("best", session.place().rank),
+                              std::to_string(own.bandwidth) + "|" + std::to_string(own.latency * 1e9));
+  if (!told) return own;
+  for (std::uint32_t rank = 0; rank < known.size(); ++rank) {
+    const auto text = known[rank] ? store.get(key("best", rank), left(until)) : fail(ErrorKind::not_found, "");
+    const auto halves = text ? split_once(*text, '|') : std::nullopt;
+    if (halves)
+      own.take(std::strtod(std::string(halves->before).c_str(), nullptr),
+               std::strtod(std::string(halves->after).c_str(), nullptr) / 1e9);
+  }
+  return own;
+}
+
+bool is_doubtful(const Link& link, const Best& best) {
   return link.error.empty() &&
-         (link.bandwidth * kDoubtful < usual_bandwidth || link.latency > usual_latency * kDoubtful);
+         (link.bandwidth * kDoubtful < best.bandwidth || link.latency > best.latency * kDoubtful);
 }
 
 // The best of a few tries for those that look slow: something else may have used the network or the core. What
 // is slow stays so.
-void measure_again(Link& link, const Peer& peer, double usual_bandwidth, double usual_latency, Moment until) {
-  for (int i = 0; i < kTries && is_doubtful(link, usual_bandwidth, usual_latency); ++i) {
+void measure_again(Link& link, const Peer& peer, const Best& best, Moment until) {
+  for (int i = 0; i < kTries && is_doubtful(link, best); ++i) {
     std::this_thread::sleep_for(kBetweenTries);
     if (std::chrono::steady_clock::now() >= until) return;
     const Link again = measure_link(peer, until);
@@ -69,16 +98,16 @@ void measure_again(Link& link, const Peer& peer, double usual_bandwidth, double 
   }
 }
 
-std::vector<Link> measure_all(const std::vector<Peer>& peers, Moment until) {
+std::vector<Link> measure_all(Session& session, const std::vector<Peer>& peers,
+                              const std::vector<std::optional<Known>>& known, Moment until) {
   std::vector<Link> links;
-  double bandwidth = 0, latency = 1e9;
+  Best best;
   for (const Peer& peer : peers) {
     const Link& link = links.emplace_back(measure_link(peer, until));
-    if (!link.error.empty()) continue;
-    bandwidth = std::max(bandwidth, link.bandwidth);
-    latency = std::min(latency, link.latency);
+    if (link.error.empty()) best.take(link.bandwidth, link.latency);
   }
-  for (std::size_t i = 0; i < links.size(); ++i) measure_again(links[i], peers[i], bandwidth, latency, until);
+  best = best_of_all(session, best, known, until);
+  for (std::size_t i = 0; i < links.size(); ++i) measure_again(links[i], peers[i], best, until);
   return links;
 }
 
@@ -119,7 +148,7 @@ Result<RankReport> look_around(Session& session, const std::string& node, const 
   for (const auto& one : known) nodes.push_back(one ? one->node : "");
   std::vector<Peer> peers;
   for (const std::uint32_t rank : peers_of(report.rank, nodes)) peers.push_back(known[rank]->peer);
-  report.links = measure_all(peers, schedule.measured());
+  report.links = measure_all(session, peers, known, schedule.measured());
   if (report.rank > 0 && known[0]) {
     const auto skew = measure_skew(known[0]->peer, schedule.measured());
     report.skew = skew ? std::optional(*skew) : std::nullopt;
