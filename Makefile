@@ -242,11 +242,14 @@ WORKER_UNIT   = $(if $(and $(WITH_WORKER),$(GTEST_LIBS)),$(BUILD)/tests/worker_u
 WORKER_MUTE   = $(if $(WITH_WORKER),$(BUILD)/tests/pinstep-worker-mute)
 WORKER_BENCH  = $(if $(WITH_WORKER),$(call program,$(WORKER_BENCH_SRC)))
 WORKER_HALTS  = $(if $(WITH_WORKER),$(BUILD)/tests/pinstep-worker-halts)
+# Stand-ins for a library that comes with NVIDIA's driver, of a new and an old one.
+TEST_LIBRARIES = $(BUILD)/tests/libnvml-stub.so $(BUILD)/tests/libnvml-stub-old.so
 TEST_PROGRAMS = $(call program,$(PROGRAM_SRC) $(if $(PMIX_LIBS),$(PMIX_SRC)) $(if $(MPICC),$(MPI_SRC)))
 FUZZERS       = $(if $(FUZZ_CXX),$(FUZZ_SRC:tests/fuzz/%.cc=$(BUILD)/fuzz/%))
 
 all: $(PROGRAMS) $(WORKER) $(PRIVATE_PROGRAMS) $(SOLVER) $(PLUGIN)
-tests: all $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH) $(TEST_PLUGINS) $(TEST_PROGRAMS)
+tests: all $(UNIT) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH) $(TEST_PLUGINS) $(TEST_LIBRARIES) \
+	$(TEST_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 # ---- Rules
@@ -407,6 +410,10 @@ $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) $(link_plugin) $(link) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
 	$(if $(SANITIZE),,@if nm -D --undefined-only $@ | grep -v -e @ -e ' w ' -e ' U s\(pank\|lurm\)_'; then \
 		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
+
+$(BUILD)/tests/%-old.so: private old = -DNVML_STUB_OLD
+$(TEST_LIBRARIES): tests/nvml/stub.cc $(BUILD)/compile-flags $(BUILD)/link-flags
+	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) -std=c++20 $(WARNINGS) $(CODEGEN) $(CXXFLAGS) $(old) -shared $(link) -o $@ $<
 
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj-fuzz/tests/fuzz/%.o
 $(FUZZERS): $(call fuzz_object,$(LIB_SRC) $(ENV_SRC) $(DECISION_SRC) $(WORKER_PARSERS) $(TOPOLOGY_SRC) $(VERIFY_SRC)) $(BUILD)/link-flags

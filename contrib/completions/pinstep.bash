@@ -106,8 +106,9 @@ _pinstep_launch() {
 	elif [[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " == *' verify '* ]]; then
 		_pinstep_offer '--json --timeout'
 	elif [[ $word == -* ]]; then
-		_pinstep_offer '--env-spec --shape --child --bind --memory --visible --gpus-per-rank --topology --ignore-link --system-cores
-			--nccl-topo-file --strict --print-map --score --svg --verbose --dry-run --ranks --gpus --cpus --json --timeout --help --version --'
+		_pinstep_offer '--env-spec --shape --child --bind --memory --visible --gpus-per-rank --topology --nccl-topology --nics
+			--ignore-link --system-cores --nccl-topo-file --strict --print-map --score --svg --verbose --dry-run --ranks --gpus
+			--cpus --json --timeout --help --version --'
 	else
 		_pinstep_offer 'verify'
 	fi

@@ -62,7 +62,7 @@ CardScore card_score(const Levels& levels, const NicAssignment& assigned) {
 // Cards for the GPUs that ranks use; a GPU that none uses gets none.
 Result<void> map_cards(const Machine& machine, const std::vector<std::size_t>& gpus, const MapRequest& request,
                        NodeMap& map) {
-  NicChoice choice = choose_nics(machine.nics, request.ignores_link);
+  NicChoice choice = choose_nics(machine.nics, request.nic_rules);
   map.dropped = std::move(choice.dropped);
   for (const std::size_t n : choice.used)
     map.nics.push_back({machine.nics[n].name, machine.nics[n].network, machine.nics[n].has_verbs});
@@ -181,6 +181,7 @@ Result<NodeMap> make_map(const Machine& machine, const MapRequest& request) {
   };
   NodeMap map;
   map.notes = machine.doubts;
+  map.notes.insert(map.notes.end(), machine.notes.begin(), machine.notes.end());
   map.node_cores = static_cast<std::uint32_t>(machine.cores.size());
   map.node_gpus = static_cast<std::uint32_t>(machine.gpus.size());
   for (const Core& core : machine.cores)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launcher/assign/assign.h"
+#include "launcher/machine/nic_filter.h"
 #include "launcher/mapfile/node_map.h"
 
 namespace pinstep {
@@ -21,7 +22,7 @@ struct MapRequest {
   bool deals_cores = true;
   std::uint32_t system_cores = 0;  // of those that the step may use, left to the system
   bool scores = false;             // NodeMap::scores
-  bool ignores_link = false;
+  NicRules nic_rules;
   std::vector<std::uint32_t> device_numbers;  // of Machine::gpus; empty: counted in bus order
 };
 

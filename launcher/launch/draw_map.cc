@@ -27,6 +27,10 @@ Result<void> draw_map(const LaunchOptions& options, const NodeMap& map, const st
   const std::string described = options.topology.substr(options.topology.rfind('/') + 1);
   std::vector<std::string> arguments{"--draw=" + (described.empty() ? std::string(node) : described)};
   if (!options.topology.empty()) arguments.push_back("--topology=" + options.topology);
+  if (!options.nccl_topology.empty()) arguments.push_back("--nccl-topology=" + options.nccl_topology);
+  const std::string users_nccl(environment.get("NCCL_TOPO_FILE").value_or(""));
+  if (options.nccl_topology.empty() && options.topology.empty() && !users_nccl.empty())
+    arguments.push_back("--users-nccl-topology=" + users_nccl);
   if (cpus) arguments.push_back("--cpus=" + cpus->text());
   const auto picture = run_map_program(std::move(arguments), environment, write_map(map));
   if (!picture) return tl::unexpected(picture.error());

@@ -15,10 +15,26 @@ namespace {
 constexpr Clock::Milliseconds kReportPatience{3000};
 constexpr Clock::Milliseconds kMapPatience{5000};
 
-std::vector<std::string> common_arguments(const LaunchOptions& options, std::uint32_t ranks) {
+// NCCL's own variables, where the user has set them: the program will go by them.
+void add_nccls(const LaunchOptions& options, const Environment& environment,
+               std::vector<std::string>& arguments) {
+  const auto add = [&](const std::string& option, std::string_view variable) {
+    const auto value = environment.get(variable).value_or("");
+    if (!value.empty()) arguments.push_back(option + "=" + std::string(value));
+  };
+  if (options.nics.empty()) add("--nccl-ib-hca", "NCCL_IB_HCA");
+  if (options.nccl_topology.empty() && options.topology.empty()) add("--users-nccl-topology", "NCCL_TOPO_FILE");
+}
+
+std::vector<std::string> common_arguments(const LaunchOptions& options, const Environment& environment,
+                                          std::uint32_t ranks) {
   std::vector<std::string> arguments{"--ranks=" + std::to_string(ranks)};
   if (options.gpus_per_rank) arguments.push_back("--gpus-per-rank=" + std::to_string(*options.gpus_per_rank));
   if (!options.topology.empty()) arguments.push_back("--topology=" + options.topology);
+  if (!options.nccl_topology.empty()) arguments.push_back("--nccl-topology=" + options.nccl_topology);
+  if (!options.nics.empty()) arguments.push_back("--nics=" + options.nics);
+  add_nccls(options, environment, arguments);
+  if (options.is_strict) arguments.emplace_back("--strict");
   if (options.ignores_link) arguments.emplace_back("--ignore-link");
   if (options.system_cores > 0) arguments.push_back("--system-cores=" + std::to_string(options.system_cores));
   if (options.scores) arguments.emplace_back("--score");
@@ -95,9 +111,9 @@ class Step {
   std::string inputs() const {
     std::string text =
         std::string(PINSTEP_VERSION) + " " + std::string(environment_.get("SLURM_RESTART_COUNT").value_or("0"));
-    for (const std::string& argument : common_arguments(options_, facts_.local_size)) text += " " + argument;
+    for (const std::string& argument : common_arguments(options_, environment_, facts_.local_size))
+      text += " " + argument;
     if (options_.writes_nccl_file) text += " nccl";
-    if (options_.is_strict) text += " strict";
     return text;
   }
 
@@ -124,7 +140,7 @@ class Step {
     if (options_.is_strict && !gpus.why_none.empty()) return fail(ErrorKind::conflict, gpus.why_none);
     if (options_.is_strict && options_.binds && !cpus_.cpus && !cpus_.is_users_choice)
       return fail(ErrorKind::conflict, cpus_.why_not);
-    std::vector<std::string> arguments = common_arguments(options_, facts_.local_size);
+    std::vector<std::string> arguments = common_arguments(options_, environment_, facts_.local_size);
     if (gpus.is_isolated()) {
       std::string list;
       for (const Bits& of_rank : gpus.of_rank) list += (list.empty() ? "" : "/") + bits_or_none(of_rank);
@@ -161,7 +177,9 @@ FoundMap find_map(const LaunchOptions& options, const Environment& environment, 
 }
 
 Result<NodeMap> dry_run(const LaunchOptions& options, const Environment& environment) {
-  std::vector<std::string> arguments = common_arguments(options, options.ranks);
+  // What the user has set is about this node.
+  const Environment& about = options.topology.empty() ? environment : Environment();
+  std::vector<std::string> arguments = common_arguments(options, about, options.ranks);
   if (options.gpus) arguments.push_back("--gpus=" + *options.gpus);
   if (options.cpus) arguments.push_back("--cpus=" + *options.cpus);
   const auto text = run_map_program(std::move(arguments), environment);

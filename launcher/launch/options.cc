@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "envtools/base/text.h"
+#include "launcher/machine/nic_filter.h"
 #include "launcher/rendezvous/launch_words.h"
 
 namespace pinstep {
@@ -32,6 +33,9 @@ pinstep, environment, kernel. Rank 0 names the nodes that are not like the other
   --visible=all|own   GPUs a rank sees: the node's, its own at LOCAL_RANK, or its own (all)
   --gpus-per-rank=N   GPUs of each rank
   --topology=FILE     what the node has, as hwloc's or NCCL's XML, instead of looking
+  --nccl-topology=FILE
+                      where devices are, as NCCL's XML, where a hypervisor hides that
+  --nics=LIST         the network cards to use, or with ^ not to, as NCCL_IB_HCA has it
   --ignore-link       use network cards without a link too
   --system-cores=N    leave N cores of each node to the system (0)
   --nccl-topo-file    give NCCL the topology that the map is made from
@@ -88,6 +92,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {"--gpus-per-rank", true,
      [](auto& o, const auto& v) { return take_number(v, 1, o.gpus_per_rank.emplace()); }},
     {"--topology", true, [](auto& o, const auto& v) { return o.topology = v, !v.empty(); }},
+    {"--nccl-topology", true, [](auto& o, const auto& v) { return o.nccl_topology = v, !v.empty(); }},
+    {"--nics", true, [](auto& o, const auto& v) { return o.nics = v, NicList::parse(v).has_value(); }},
     {"--ignore-link", false, [](auto& o, const auto&) { return o.ignores_link = true; }},
     {"--system-cores", true, [](auto& o, const auto& v) { return take_number(v, 0, o.system_cores); }},
     {"--score", false, [](auto& o, const auto&) { return o.scores = o.prints_map = true; }},

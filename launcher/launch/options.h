@@ -23,7 +23,9 @@ struct LaunchOptions {
   MemoryPolicy memory = MemoryPolicy::preferred;
   Visible visible = Visible::all;
   std::optional<std::uint32_t> gpus_per_rank;
-  std::string topology;  // a file that describes the node, or a line; empty: this node
+  std::string topology;       // a file that describes the node, or a line; empty: this node
+  std::string nccl_topology;  // a file that tells where the devices are
+  std::string nics;           // a list of cards to use or not to
   bool ignores_link = false;
   std::uint32_t system_cores = 0;
   bool writes_nccl_file = false;

@@ -20,18 +20,6 @@ std::optional<std::uint32_t> hexadecimal(std::string_view text, std::uint32_t mo
   return value;
 }
 
-// A virtual machine may have virtual functions only: then they are its cards.
-bool is_beside_its_physical_function(const Nic& nic, const std::vector<Nic>& nics) {
-  if (!nic.is_virtual_function) return false;
-  return std::any_of(nics.begin(), nics.end(), [&](const Nic& other) {
-    if (other.is_virtual_function) return false;
-    if (nic.physical) return other.address == *nic.physical;
-    return other.address.domain == nic.address.domain && other.address.bus == nic.address.bus;
-  });
-}
-
-std::string shown_name(const Nic& nic) { return nic.name.empty() ? nic.address.text() : nic.name; }
-
 }  // namespace
 
 std::string_view to_string(Level level) { return kLevelNames[static_cast<std::size_t>(level)]; }
@@ -100,35 +88,6 @@ void put_in_order(Machine& machine) {
   };
   std::sort(machine.cores.begin(), machine.cores.end(),
             [&](const Core& a, const Core& b) { return place(a) < place(b); });
-}
-
-NicChoice choose_nics(const std::vector<Nic>& nics, bool ignore_link) {
-  NicChoice choice;
-  const auto drop = [&](const Nic& nic, std::string reason) {
-    choice.dropped.push_back({shown_name(nic), std::move(reason)});
-  };
-  std::vector<std::size_t> usable;
-  auto best = Network::ethernet;
-  for (std::size_t i = 0; i < nics.size(); ++i) {
-    const Nic& nic = nics[i];
-    if (!nic.is_on_bus)
-      drop(nic, "not on the PCI bus");
-    else if (is_beside_its_physical_function(nic, nics))
-      drop(nic, "virtual function");
-    else if (nic.name.empty())
-      drop(nic, "no driver");
-    else if (nic.link == Link::down && !ignore_link)
-      drop(nic, "link down");
-    else
-      usable.push_back(i), best = std::min(best, nic.network);
-  }
-  for (const std::size_t i : usable) {
-    if (nics[i].network == best)
-      choice.used.push_back(i);
-    else
-      drop(nics[i], std::string(to_string(nics[i].network)) + " beside " + std::string(to_string(best)));
-  }
-  return choice;
 }
 
 }  // namespace pinstep

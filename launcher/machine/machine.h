@@ -55,8 +55,12 @@ struct Gpu {
   Vendor vendor = Vendor::nvidia;
   std::string uuid;  // "GPU-…", empty where it is not known
   Locality at;
-  // The memory nodes beside it, where it has a link of its own to them (NVLink-C2C).
+  // The memory nodes beside it, where they do not follow from its place on the bus (NVLink-C2C, a VM's hidden
+  // bus).
   std::optional<Bits> linked = std::nullopt;
+  std::optional<std::uint32_t> number =
+      std::nullopt;                         // of its device file, where the driver tells: /dev/nvidia<number>
+  std::vector<std::string> instances = {};  // UUIDs of its MIG instances
 
   const Bits& home() const { return linked ? *linked : at.nodes; }
 };
@@ -68,12 +72,15 @@ enum class Link { up, down, unknown };
 
 struct Nic {
   PciAddress address;
-  std::string name;        // of its verbs device, else of its network interface; empty if it has neither
+  // Of its verbs device, else of its network interface; empty if it has neither. Each port of a verbs device
+  // with several is a card, with ":PORT" behind the name.
+  std::string name;
   bool has_verbs = false;  // name is what NCCL_IB_HCA takes
   Network network = Network::ethernet;
   Link link = Link::unknown;
   bool is_virtual_function = false;
   std::optional<PciAddress> physical;  // whose virtual function it is, where that is told
+  bool is_processing_unit = false;     // a computer of its own (BlueField), mostly for storage and management
   bool is_on_bus = true;               // false: made by the system, such as a bridge between virtual machines
   std::uint32_t rate = 0;              // of its port, Mb/s; 0: not known
   std::uint32_t bus_rate = 0;          // of its link to the bus, Mb/s, before coding; 0: not known
@@ -91,26 +98,13 @@ struct Machine {
   std::vector<Gpu> gpus;    // in bus order
   std::vector<Nic> nics;    // in bus order
   Bits allowed;             // hardware threads that may be used
-  // What it was read from does not tell, or tells in two ways: sentences, which a map shows as notes.
+  // Sentences that a map shows as notes: what is good to know; and what its sources do not tell, or tell in two
+  // ways.
+  std::vector<std::string> notes;
   std::vector<std::string> doubts;
 };
 
 // Sorts cores, GPUs and cards: what follows does not depend on the order of discovery.
 void put_in_order(Machine& machine);
-
-struct DroppedNic {
-  std::string name;  // or its bus address
-  std::string reason;
-
-  bool operator==(const DroppedNic&) const = default;
-};
-
-struct NicChoice {
-  std::vector<std::size_t> used;  // indices into `nics`
-  std::vector<DroppedNic> dropped;
-};
-
-// The cards that carry a job's traffic: those of the best kind of network there is, with a link.
-NicChoice choose_nics(const std::vector<Nic>& nics, bool ignore_link);
 
 }  // namespace pinstep

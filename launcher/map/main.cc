@@ -13,9 +13,8 @@
 #include "envtools/base/text.h"
 #include "launcher/allowed/visible.h"
 #include "launcher/assign/make_map.h"
+#include "launcher/map/options.h"
 #include "launcher/picture/picture.h"
-#include "launcher/topology/kernel_files.h"
-#include "launcher/topology/topology.h"
 #include "launcher/topology/write_nccl.h"
 
 namespace pinstep {
@@ -23,108 +22,12 @@ namespace {
 
 constexpr std::size_t kMostInput = 1 << 20;
 
-struct Options {
-  std::string topology;
-  std::string proc = "/proc";
-  std::uint32_t ranks = 1;
-  std::optional<std::uint32_t> gpus_per_rank;
-  std::optional<Bits> gpus;                         // device numbers
-  std::optional<Bits> opens;                        // device numbers that the ranks can open
-  std::optional<std::vector<Bits>> rank_gpus;       // device numbers of each rank
-  std::optional<std::vector<std::string>> visible;  // CUDA_VISIBLE_DEVICES of each rank, or one for all
-  std::string nccl_file;                            // to write; empty: none
-  std::optional<Bits> cpus;
-  bool deals_cores = true;
-  bool ignores_link = false;
-  std::uint32_t system_cores = 0;
-  bool scores = false;
-  std::optional<std::string> picture;  // its title
-};
-
-// "=0,1/=1,0", the pieces percent-escaped.
-std::optional<std::vector<std::string>> parse_lists(std::string_view text) {
-  std::vector<std::string> lists;
-  for (const std::string_view piece : split(text, '/')) {
-    const auto list = piece.starts_with('=') ? percent_decode(piece.substr(1)) : std::nullopt;
-    if (!list) return std::nullopt;
-    lists.push_back(*list);
-  }
-  return lists;
-}
-
-Result<Options> parse_options(const std::vector<std::string>& arguments) {
-  Options options;
-  const auto bits = [](std::string_view text) { return text == "none" ? Bits() : Bits::parse(text); };
-  for (const std::string& argument : arguments) {
-    const auto halves = split_once(argument, '=').value_or(Halves{argument, ""});
-    const std::string_view value = halves.after;
-    const auto number = parse_number<std::uint32_t>(value);
-    bool good = true;
-    if (halves.before == "--topology") {
-      options.topology = value;
-    } else if (halves.before == "--proc") {
-      options.proc = value;
-    } else if (halves.before == "--ranks") {
-      good = number && *number >= 1 && *number <= 4096;
-      options.ranks = number.value_or(1);
-    } else if (halves.before == "--gpus-per-rank") {
-      good = number && *number >= 1;
-      options.gpus_per_rank = number;
-    } else if (halves.before == "--gpus") {
-      options.gpus = bits(value);
-      good = options.gpus.has_value();
-    } else if (halves.before == "--opens") {
-      options.opens = bits(value);
-      good = options.opens.has_value();
-    } else if (halves.before == "--rank-gpus") {
-      options.rank_gpus.emplace();
-      for (const std::string_view piece : split(value, '/')) {
-        const auto set = bits(piece);
-        good = good && set;
-        options.rank_gpus->push_back(set.value_or(Bits()));
-      }
-    } else if (halves.before == "--visible") {
-      options.visible = parse_lists(value);
-      good = options.visible.has_value();
-    } else if (halves.before == "--nccl-file") {
-      options.nccl_file = value;
-    } else if (halves.before == "--cpus") {
-      options.cpus = Bits::parse(value);
-      good = options.cpus.has_value();
-    } else if (halves.before == "--system-cores") {
-      good = number.has_value();
-      options.system_cores = number.value_or(0);
-    } else if (halves.before == "--draw") {
-      options.picture = value;
-    } else if (argument == "--score") {
-      options.scores = true;
-    } else if (argument == "--no-cores") {
-      options.deals_cores = false;
-    } else if (argument == "--ignore-link") {
-      options.ignores_link = true;
-    } else {
-      return fail(ErrorKind::usage, "there is no option '" + argument + "'");
-    }
-    if (!good) return fail(ErrorKind::usage, "'" + argument + "' is wrong");
-  }
-  if (options.rank_gpus && options.rank_gpus->size() != options.ranks)
-    return fail(ErrorKind::usage, "--rank-gpus is for another number of ranks");
-  if (options.visible && options.visible->size() == 1)
-    options.visible->resize(options.ranks, options.visible->front());
-  if (options.visible && options.visible->size() != options.ranks)
-    return fail(ErrorKind::usage, "--visible is for another number of ranks");
-  return options;
-}
-
-// Device numbers and UUIDs by the driver; where it does not know these GPUs, numbers in bus order.
-std::vector<std::uint32_t> number_devices(Machine& machine, const std::string& proc) {
-  const auto known = nvidia_devices(proc);
+// As the driver numbers the devices; where it does not know one, in bus order.
+std::vector<std::uint32_t> device_numbers(const Machine& machine) {
   std::vector<std::uint32_t> numbers;
-  for (Gpu& gpu : machine.gpus) {
-    const auto found = known.find(gpu.address);
-    if (found == known.end()) return {};
-    gpu.uuid = found->second.uuid;
-    numbers.push_back(found->second.number);
+  for (const Gpu& gpu : machine.gpus) {
+    if (!gpu.number) return {};
+    numbers.push_back(*gpu.number);
   }
   return numbers;
 }
@@ -144,12 +47,13 @@ Result<std::vector<std::size_t>> indices(const Bits& devices, const Machine& mac
 }
 
 Result<std::vector<std::vector<std::size_t>>> chosen_gpus(
-    const Options& options, const Machine& machine, const std::optional<std::vector<std::size_t>>& openable) {
+    const MapOptions& options, const Machine& machine,
+    const std::optional<std::vector<std::size_t>>& openable) {
   std::vector<NamedGpu> named;
   std::vector<std::size_t> all;
   for (const Gpu& gpu : machine.gpus) {
     all.push_back(named.size());
-    named.push_back({gpu.uuid, {}});
+    named.push_back({gpu.uuid, gpu.instances});
   }
   return visible_gpus_of_ranks(*options.visible, options.gpus_per_rank, named, openable.value_or(all));
 }
@@ -164,17 +68,21 @@ Result<void> write_aside(const std::string& path, std::string_view text) {
   return {};
 }
 
-Result<NodeMap> map_node(const Options& options) {
-  auto machine = read_machine(options.topology);
+Result<NodeMap> map_node(const MapOptions& options) {
+  auto machine = read_machine(options.sources);
   if (!machine) return tl::unexpected(machine.error());
+  machine->doubts.insert(machine->doubts.end(), options.doubts.begin(), options.doubts.end());
+  if (options.is_strict && !machine->doubts.empty())
+    return fail(ErrorKind::corrupt, machine->doubts.front(),
+                "without --strict the map is made as far as it can be");
   MapRequest request;
   request.ranks = options.ranks;
   request.gpus_per_rank = options.gpus_per_rank;
-  request.ignores_link = options.ignores_link;
+  request.nic_rules = options.nic_rules;
   request.deals_cores = options.deals_cores;
   request.system_cores = options.system_cores;
   request.scores = options.scores;
-  request.device_numbers = number_devices(*machine, options.proc);
+  request.device_numbers = device_numbers(*machine);
   if (options.cpus) machine->allowed.keep(*options.cpus);
   if (options.gpus) {
     auto gpus = indices(*options.gpus, *machine, request.device_numbers);
@@ -221,18 +129,18 @@ Result<std::string> read_input() {
   }
 }
 
-Result<std::string> draw(const Options& options) {
+Result<std::string> draw(const MapOptions& options) {
   const auto text = read_input();
   if (!text) return tl::unexpected(text.error());
   const auto map = parse_map(*text);
   if (!map) return tl::unexpected(map.error());
-  auto machine = read_machine(options.topology);
+  auto machine = read_machine(options.sources);
   if (!machine) return tl::unexpected(machine.error());
   if (options.cpus) machine->allowed.keep(*options.cpus);
   return draw_node(*machine, *map, *options.picture);
 }
 
-Result<std::string> result(const Options& options) {
+Result<std::string> result(const MapOptions& options) {
   if (options.picture) return draw(options);
   const auto map = map_node(options);
   if (!map) return tl::unexpected(map.error());
@@ -250,7 +158,9 @@ int report(const Error& error) {
 }  // namespace pinstep
 
 int main(int argc, char** argv) {
-  const auto options = pinstep::parse_options({argv + 1, argv + argc});
+  // A sick driver can hold up whoever asks it, and the step waits.
+  ::alarm(20);
+  const auto options = pinstep::parse_map_options({argv + 1, argv + argc});
   if (!options) return pinstep::report(options.error());
   const auto text = pinstep::result(*options);
   if (!text) return pinstep::report(text.error());

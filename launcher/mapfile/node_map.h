@@ -33,6 +33,7 @@
 
 #include "envtools/base/error.h"
 #include "launcher/machine/machine.h"
+#include "launcher/machine/nic_filter.h"
 
 namespace pinstep {
 

@@ -7,9 +7,9 @@
 namespace pinstep {
 
 // Options whose value may be the next word; launch/options.cc checks that these are all.
-inline constexpr std::array<std::string_view, 12> kLaunchOptionsWithValue{
-    "--env-spec",      "--shape",    "--bind",  "--memory", "--system-cores", "--visible",
-    "--gpus-per-rank", "--topology", "--ranks", "--gpus",   "--cpus",         "--svg",
+inline constexpr std::array<std::string_view, 14> kLaunchOptionsWithValue{
+    "--env-spec", "--shape",         "--bind", "--memory", "--system-cores", "--visible", "--gpus-per-rank",
+    "--topology", "--nccl-topology", "--nics", "--ranks",  "--gpus",         "--cpus",    "--svg",
 };
 
 }  // namespace pinstep

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "launcher/topology/kernel_files.h"
 #include "launcher/topology/pci_ids.h"
+#include "launcher/topology/xml.h"
 
 namespace pinstep {
 namespace {
@@ -16,6 +18,9 @@ namespace {
 struct Destroy {
   void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
 };
+// hwloc 3 has another osdev attribute, among others.
+static_assert(HWLOC_API_VERSION < 0x00030000, "hwloc 2 is needed");
+
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
 
 Bits bits(hwloc_const_bitmap_t set) {
@@ -31,26 +36,62 @@ std::string_view info(hwloc_obj_t object, const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// Refused here because hwloc says it on standard error and returns an errno that says nothing.
-Result<void> check_version(std::string_view text, const std::string& name) {
-  const std::size_t root = text.find("<topology");
-  if (root == std::string_view::npos)
+// ---- files
+
+// hwloc 3 describes a device by all that it is, hwloc 2 by one thing of it.
+unsigned type_in_version_2(unsigned types) {
+  constexpr unsigned network = 16, openfabrics = 32;  // of hwloc 3
+  if ((types & openfabrics) != 0) return HWLOC_OBJ_OSDEV_OPENFABRICS;
+  if ((types & network) != 0) return HWLOC_OBJ_OSDEV_NETWORK;
+  return HWLOC_OBJ_OSDEV_BLOCK;  // the map looks at no others
+}
+
+class ToVersion2 : public pugi::xml_tree_walker {
+ public:
+  bool for_each(pugi::xml_node& node) override {
+    if (pugi::xml_attribute types = node.attribute("osdev_type"))
+      types.set_value(type_in_version_2(types.as_uint()));
+    return true;
+  }
+};
+
+std::string in_version_2(pugi::xml_document& document) {
+  ToVersion2 change;
+  document.traverse(change);
+  pugi::xml_node root = document.child("topology");
+  root.attribute("version").set_value("2.0");
+  while (root.remove_child("pci_locality")) continue;
+  std::ostringstream text;
+  document.save(text, "", pugi::format_raw);
+  return text.str();
+}
+
+// What hwloc gets to read. It says on standard error what is wrong with a file, and returns an errno that says
+// nothing.
+Result<std::string> checked(std::string_view text, const std::string& name) {
+  const auto is_neither = [&]() -> Result<std::string> {
     return fail(ErrorKind::corrupt, "'" + name + "' is neither hwloc's XML nor a topology file of NCCL",
                 "lstopo FILE.xml writes one");
-  std::string_view tag = text.substr(root, text.find('>', root) - root);
-  const std::size_t at = tag.find("version=\"");
-  if (at == std::string_view::npos) return {};
-  tag.remove_prefix(at + std::string_view("version=\"").size());
-  const std::string_view version = tag.substr(0, tag.find('"'));
+  };
+  if (text.find("<topology") == std::string_view::npos) return is_neither();
+  pugi::xml_document document;
+  if (const auto done = parse_xml(text, name, document); !done) return tl::unexpected(done.error());
+  const pugi::xml_node root = document.child("topology");
+  if (!root) return is_neither();
+  const pugi::xml_attribute attribute = root.attribute("version");
+  if (!attribute) return std::string(text);  // hwloc 1
+  const std::string_view version = attribute.value();
   const auto major = parse_number<unsigned>(version.substr(0, version.find('.')));
   if (!major) return fail(ErrorKind::corrupt, "'" + name + "' has no version that hwloc could have written");
-  const unsigned most = hwloc_get_api_version() >> 16;
-  if (*major <= most) return {};
-  return fail(ErrorKind::unsupported,
-              "'" + name + "' is in version " + printable(version) +
-                  " of hwloc's XML, and this pinstep was built with hwloc " + std::to_string(most),
-              "write it with an hwloc " + std::to_string(most));
+  if (*major < 3) return std::string(text);
+  if (*major == 3) return in_version_2(document);
+  return fail(
+      ErrorKind::unsupported,
+      "'" + name + "' is in version " + printable(version) + " of hwloc's XML, and this pinstep knows 1 to 3",
+      "write it with an hwloc 3 or older");
 }
+
+// ---- hwloc
 
 Result<Topology> start() {
   hwloc_topology_t raw = nullptr;
@@ -130,39 +171,54 @@ void read_gpu(hwloc_topology_t topology, hwloc_obj_t device, Machine& machine) {
   machine.gpus.push_back(std::move(gpu));
 }
 
-Link link_of_verbs(hwloc_obj_t verbs) {
-  Link link = Link::unknown;
-  for (int port = 1; port <= 2; ++port) {
-    const std::string_view state = info(verbs, ("Port" + std::to_string(port) + "State").c_str());
-    if (state == "4") return Link::up;
-    if (!state.empty()) link = Link::down;
+// "Port1State" is what the kernel calls it: 4 is active.
+std::optional<Link> link_of_port(hwloc_obj_t verbs, unsigned port) {
+  const std::string_view state = info(verbs, ("Port" + std::to_string(port) + "State").c_str());
+  if (state.empty()) return std::nullopt;
+  return state == "4" ? Link::up : Link::down;
+}
+
+hwloc_obj_t os_device(hwloc_obj_t device, hwloc_obj_osdev_type_t type) {
+  hwloc_obj_t child = device->io_first_child;
+  while (child != nullptr &&
+         (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr || child->attr->osdev.type != type))
+    child = child->next_sibling;
+  return child;
+}
+
+// Each port that the verbs device tells of is a card.
+void add_ports(const Nic& nic, hwloc_obj_t verbs, bool is_this_node, Machine& machine) {
+  constexpr unsigned most_ports = 8;
+  std::vector<Nic> ports;
+  for (unsigned port = 1; port <= most_ports; ++port) {
+    const auto link = link_of_port(verbs, port);
+    if (!link && (port > 1 || link_of_port(verbs, 2))) continue;
+    Nic& added = ports.emplace_back(nic);
+    added.name = verbs->name + (":" + std::to_string(port));
+    added.has_verbs = true;
+    added.link = link.value_or(Link::unknown);
+    if (is_this_node) added.rate = rate_of_port(verbs->name, port);
   }
-  return link;
+  if (ports.size() == 1 && ports[0].name.ends_with(":1")) ports[0].name = verbs->name;
+  machine.nics.insert(machine.nics.end(), ports.begin(), ports.end());
 }
 
 void read_nic(hwloc_topology_t topology, hwloc_obj_t device, bool is_this_node, Machine& machine) {
   const PciIds ids = ids_of(device);
   if (!ids.is_network()) return;
+  const hwloc_obj_t verbs = os_device(device, HWLOC_OBJ_OSDEV_OPENFABRICS);
+  const hwloc_obj_t interface = os_device(device, HWLOC_OBJ_OSDEV_NETWORK);
   Nic nic;
   nic.address = address(device);
-  std::string interface;
-  for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
-    if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
-    if (child->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK) interface = child->name;
-    if (child->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS) continue;
-    nic.name = child->name;
-    nic.has_verbs = true;
-    nic.link = link_of_verbs(child);
-  }
-  if (nic.name.empty()) nic.name = interface;
-  nic.network = ids.network(nic.has_verbs);
-  nic.is_virtual_function = ids.is_virtual_function();
-  if (is_this_node) {
-    nic.physical = physical_function(nic.address);
-    nic.is_virtual_function = nic.is_virtual_function || nic.physical;
-    if (!nic.has_verbs) nic.link = link_of_interface(interface);
-  }
+  nic.network = ids.network(verbs != nullptr);
+  nic.is_processing_unit = ids.is_processing_unit();
+  nic.bus_rate = static_cast<std::uint32_t>(device->attr->pcidev.linkspeed * 8000);  // from GB/s
+  if (is_this_node) nic.physical = physical_function(nic.address);
+  nic.is_virtual_function = ids.is_virtual_function() || nic.physical;
   nic.at = locality(topology, device);
+  if (verbs != nullptr) return add_ports(nic, verbs, is_this_node, machine);
+  if (interface != nullptr) nic.name = interface->name;
+  if (is_this_node) nic.link = link_of_interface(nic.name), nic.rate = rate_of_interface(nic.name);
   machine.nics.push_back(std::move(nic));
 }
 
@@ -215,11 +271,11 @@ Result<Machine> read_this_node() {
 }
 
 Result<Machine> parse_hwloc_xml(std::string_view text, const std::string& name) {
-  if (const auto fits = check_version(text, name); !fits) return tl::unexpected(fits.error());
+  const auto content = checked(text, name);
+  if (!content) return tl::unexpected(content.error());
   const auto topology = start();
   if (!topology) return tl::unexpected(topology.error());
-  const std::string content(text);
-  if (hwloc_topology_set_xmlbuffer(topology->get(), content.c_str(), static_cast<int>(content.size() + 1)) !=
+  if (hwloc_topology_set_xmlbuffer(topology->get(), content->c_str(), static_cast<int>(content->size() + 1)) !=
           0 ||
       hwloc_topology_load(topology->get()) != 0)
     return fail(ErrorKind::corrupt, "hwloc cannot read '" + name + "'", "lstopo FILE.xml writes such a file");

@@ -12,8 +12,8 @@ namespace pinstep {
 // Errors: os.
 Result<Machine> read_this_node();
 
-// Machine::allowed is what was allowed where the file was written. `name` is the file's, for messages.
-// Errors: unsupported (XML of a newer hwloc), corrupt.
+// Versions 1 to 3. Machine::allowed is what was allowed where the file was written. `name` is the file's, for
+// messages. Errors: unsupported (XML of a newer hwloc), corrupt.
 Result<Machine> parse_hwloc_xml(std::string_view text, const std::string& name);
 
 // "package:2 numa:2 core:8 pu:2": hwloc's own syntax. Such a machine has processors and memory nodes only.

@@ -41,6 +41,21 @@ Link link_of_interface(const std::string& interface) {
   return trim(state) == "down" ? Link::down : Link::unknown;
 }
 
+std::uint32_t rate_of_interface(const std::string& interface) {
+  if (interface.empty()) return 0;
+  const std::string speed = read_kernel_file("/sys/class/net/" + interface + "/speed");
+  return parse_number<std::uint32_t>(trim(speed)).value_or(0);  // -1 without a link
+}
+
+std::uint32_t rate_of_port(const std::string& verbs, unsigned port) {
+  const std::string path = "/sys/class/infiniband/" + verbs + "/ports/" + std::to_string(port) + "/rate";
+  const std::string rate = read_kernel_file(path);  // "2.5 Gb/sec (1X SDR)"
+  double gigabits = 0;
+  const auto [rest, error] = std::from_chars(rate.data(), rate.data() + rate.size(), gigabits);
+  return error == std::errc{} && gigabits > 0 && gigabits < 1e6 ? static_cast<std::uint32_t>(gigabits * 1000)
+                                                                : 0;
+}
+
 std::map<PciAddress, NvidiaDevice> nvidia_devices(const std::string& proc) {
   std::map<PciAddress, NvidiaDevice> devices;
   const std::string top = proc + "/driver/nvidia/gpus";

@@ -1,16 +1,14 @@
 #include "launcher/topology/nccl_topology.h"
 
 #include <algorithm>
-#include <pugixml.hpp>
 #include <set>
 
 #include "envtools/base/text.h"
 #include "launcher/topology/pci_ids.h"
+#include "launcher/topology/xml.h"
 
 namespace pinstep {
 namespace {
-
-constexpr int kMostDepth = 64;  // of switches behind switches: far more than any machine has
 
 std::string_view attribute(const pugi::xml_node& node, const char* name) {
   return node.attribute(name).as_string();
@@ -27,7 +25,7 @@ std::uint32_t hexadecimal(std::string_view text) {
 // "16 GT/s" or "32.0 GT/s PCIe", times the lanes, in Mb/s; what coding takes of it is the same for all that
 // are compared.
 std::uint32_t bus_rate(const pugi::xml_node& pci) {
-  const double transfers = pugi::xml_node(pci).attribute("link_speed").as_double();
+  const double transfers = pci.attribute("link_speed").as_double();
   const double lanes = pci.attribute("link_width").as_double();
   const double rate = transfers * lanes * 1000;
   return rate > 0 && rate < 1e8 ? static_cast<std::uint32_t>(rate) : 0;
@@ -80,12 +78,12 @@ class Reader {
     const Locality at{{bridges_++}, {*node}, {*node}};
     ++cpus_;
     for (const pugi::xml_node& child : cpu.children())
-      if (const auto done = read_device(child, at, 0); !done) return done;
+      if (const auto done = read_device(child, at); !done) return done;
     return {};
   }
 
   // A child of a <cpu> or a switch, that hangs where `at` says.
-  Result<void> read_device(const pugi::xml_node& node, const Locality& at, int depth) {
+  Result<void> read_device(const pugi::xml_node& node, const Locality& at) {
     if (std::string_view(node.name()) == "nic") {
       read_nets(node, {}, at, {}, false);
       return {};
@@ -94,8 +92,7 @@ class Reader {
     const std::string_view text = attribute(node, "busid");
     const auto address = PciAddress::parse(text);
     if (!address) return fail(ErrorKind::corrupt, named("has a wrong busid, '" + printable(text) + "'"));
-    if (depth == kMostDepth) return fail(ErrorKind::corrupt, named("has switches too deep behind each other"));
-    if (node.child("pci")) return read_switch(node, at, depth);
+    if (node.child("pci")) return read_switch(node, at);
     if (!found_.places.emplace(*address, at).second)
       return fail(ErrorKind::corrupt, named("has two devices at '" + address->text() + "'"));
     const PciIds ids = ids_of(node);
@@ -109,13 +106,13 @@ class Reader {
   }
 
   // Each thing at a switch has a port of its own: a bridge below the switch's.
-  Result<void> read_switch(const pugi::xml_node& node, const Locality& at, int depth) {
+  Result<void> read_switch(const pugi::xml_node& node, const Locality& at) {
     Locality inside = at;
     inside.bridges.push_back(bridges_++);
     inside.bridges.push_back(0);
     for (const pugi::xml_node& child : node.children()) {
       inside.bridges.back() = bridges_++;
-      if (const auto done = read_device(child, inside, depth + 1); !done) return done;
+      if (const auto done = read_device(child, inside); !done) return done;
     }
     return {};
   }
@@ -167,6 +164,7 @@ class Reader {
     nic.has_verbs = has_verbs;
     nic.network = ids.network(has_verbs);
     nic.is_virtual_function = ids.is_virtual_function();
+    nic.is_processing_unit = ids.is_processing_unit();
     nic.at = at;
     return found_.machine.nics.emplace_back(std::move(nic));
   }
@@ -198,13 +196,7 @@ bool is_nccl_topology(std::string_view text) {
 
 Result<NcclTopology> parse_nccl_topology(std::string_view text, std::string_view name) {
   pugi::xml_document document;
-  const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size());
-  if (!parsed) {
-    const auto end = text.begin() + std::min<std::ptrdiff_t>(parsed.offset, std::ssize(text));
-    return fail(ErrorKind::corrupt, "'" + std::string(name) + "', line " +
-                                        std::to_string(1 + std::count(text.begin(), end, '\n')) + ": " +
-                                        parsed.description());
-  }
+  if (const auto done = parse_xml(text, name, document); !done) return tl::unexpected(done.error());
   return Reader(name).read(document.child("system"));
 }
 

@@ -12,7 +12,8 @@ constexpr std::uint16_t kAmazon = 0x1d0f;
 constexpr std::uint16_t kCisco = 0x1137;
 constexpr std::uint16_t kCray = 0x17db;
 
-constexpr std::array<std::uint16_t, 6> kMellanoxFunctions{0x1014, 0x1016, 0x1018, 0x101a, 0x101c, 0x101e};
+constexpr std::array<std::uint16_t, 9> kMellanoxFunctions{0x1004, 0x1012, 0x1014, 0x1016, 0x1018,
+                                                          0x101a, 0x101c, 0x101e, 0xa2d3};
 constexpr std::array<std::uint16_t, 2> kCiscoFunctions{0x0071, 0x00cf};
 constexpr std::array<std::uint16_t, 5> kIntelFunctions{0x10ed, 0x1515, 0x1520, 0x154c, 0x1889};
 
@@ -36,5 +37,8 @@ bool PciIds::is_virtual_function() const {
   if (vendor == kCisco) return has(kCiscoFunctions, device);
   return false;
 }
+
+// The network side of each generation of BlueField.
+bool PciIds::is_processing_unit() const { return vendor == kMellanox && device >> 8 == 0xa2; }
 
 }  // namespace pinstep

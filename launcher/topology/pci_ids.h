@@ -23,6 +23,7 @@ struct PciIds {
   Network network(bool has_verbs) const;
   // Some virtual functions have ids of their own; a file tells nothing else of them.
   bool is_virtual_function() const;
+  bool is_processing_unit() const;
 };
 
 }  // namespace pinstep

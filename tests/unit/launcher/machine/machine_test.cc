@@ -8,7 +8,6 @@
 namespace pinstep {
 namespace {
 
-using testing::ElementsAre;
 using testing_support::Random;
 
 TEST(Level, IsThatOfTheLowestCommonAncestor) {
@@ -66,63 +65,6 @@ TEST(PciAddress, IsReadAndWritten) {
   for (const auto* text :
        {"", "03", "03:00", "0:0:0:0.0", "0000:03:20.0", "0000:03:00.8", "0000:100:00.0", "g:0:0.0"})
     EXPECT_FALSE(PciAddress::parse(text)) << text;
-}
-
-Nic nic(std::string name, Network network, Link link = Link::up) {
-  Nic nic;
-  nic.name = std::move(name);
-  nic.network = network;
-  nic.link = link;
-  return nic;
-}
-
-TEST(ChooseNics, TakesTheFastestNetworkWithALink) {
-  std::vector<Nic> nics{nic("eth0", Network::ethernet), nic("mlx5_0", Network::fabric, Link::down),
-                        nic("mlx5_1", Network::fabric), nic("roce0", Network::roce),
-                        nic("", Network::fabric),       nic("mlx5_2", Network::fabric)};
-  nics.back().is_virtual_function = true;
-  nics.back().physical = PciAddress{};
-  const NicChoice choice = choose_nics(nics, false);
-  EXPECT_THAT(choice.used, ElementsAre(2U));
-  EXPECT_THAT(
-      choice.dropped,
-      ElementsAre(DroppedNic{"mlx5_0", "link down"}, DroppedNic{"0000:00:00.0", "no driver"},
-                  DroppedNic{"mlx5_2", "virtual function"}, DroppedNic{"eth0", "ethernet beside fabric"},
-                  DroppedNic{"roce0", "roce beside fabric"}));
-  EXPECT_THAT(choose_nics(nics, true).used, ElementsAre(1U, 2U));
-}
-
-Nic function_of(std::string name, PciAddress address, bool is_virtual,
-                std::optional<PciAddress> physical = {}) {
-  Nic function = nic(std::move(name), Network::fabric);
-  function.address = address;
-  function.is_virtual_function = is_virtual;
-  function.physical = physical;
-  return function;
-}
-
-TEST(ChooseNics, LeavesOutVirtualFunctionsBesideTheirPhysicalOne) {
-  const PciAddress physical{0, 3, 0, 0}, same_bus{0, 3, 0, 2}, next_bus{0, 4, 0, 0}, other{1, 3, 0, 2};
-  const std::vector<Nic> nics{function_of("mlx5_0", physical, false), function_of("mlx5_1", same_bus, true),
-                              function_of("mlx5_2", next_bus, true, physical),
-                              function_of("mlx5_3", other, true), function_of("mlx5_4", same_bus, true, other)};
-  const NicChoice choice = choose_nics(nics, false);
-  EXPECT_THAT(choice.used, ElementsAre(0U, 3U, 4U));
-  EXPECT_THAT(choice.dropped,
-              ElementsAre(DroppedNic{"mlx5_1", "virtual function"}, DroppedNic{"mlx5_2", "virtual function"}));
-}
-
-TEST(ChooseNics, LeavesOutWhatTheSystemMade) {
-  std::vector<Nic> nics{nic("virbr0", Network::ethernet), nic("eno1", Network::ethernet)};
-  nics[0].is_on_bus = false;
-  EXPECT_THAT(choose_nics(nics, false).used, ElementsAre(1U));
-  EXPECT_THAT(choose_nics(nics, false).dropped, ElementsAre(DroppedNic{"virbr0", "not on the PCI bus"}));
-}
-
-TEST(ChooseNics, TakesASlowerNetworkWhereNoFasterOneHasALink) {
-  const std::vector<Nic> nics{nic("eth0", Network::ethernet, Link::unknown),
-                              nic("ib0", Network::fabric, Link::down)};
-  EXPECT_THAT(choose_nics(nics, false).used, ElementsAre(0U));
 }
 
 }  // namespace

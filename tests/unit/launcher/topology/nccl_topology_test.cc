@@ -112,14 +112,15 @@ TEST(NcclTopology, SaysWhatItCannotTell) {
 
 TEST(NcclTopology, RefusesWhatIsWrong) {
   std::string deep = "<system><cpu>";
-  for (int i = 0; i < 100; ++i) deep += "<pci busid=\"0:0:0.0\">";
-  for (int i = 0; i < 100; ++i) deep += "</pci>";
+  for (int i = 0; i < 300; ++i) deep += "<pci busid=\"0:0:0.0\">";
+  for (int i = 0; i < 300; ++i) deep += "</pci>";
   const struct {
     std::string text;
     ErrorKind kind;
     const char* cause;
   } cases[] = {
       {"<system>\n<cpu", ErrorKind::corrupt, "'x.xml', line 2: "},
+      {"<!DOCTYPE x [<!ENTITY a 'b'>]><system/>", ErrorKind::corrupt, "'x.xml' declares entities"},
       {"<system/>", ErrorKind::corrupt, "'x.xml' has no <cpu>"},
       {"<system><cpu numaid='x'/></system>", ErrorKind::corrupt, "has a wrong numaid, 'x'"},
       {"<system><cpu numaid='99999999'/></system>", ErrorKind::corrupt, "has a wrong numaid, '99999999'"},
@@ -129,7 +130,7 @@ TEST(NcclTopology, RefusesWhatIsWrong) {
        "has two devices at '0000:01:00.0'"},
       {"<system><cpu host_hash='0x1'/><cpu host_hash='0x2'/></system>", ErrorKind::unsupported,
        "describes several hosts"},
-      {deep + "</cpu></system>", ErrorKind::corrupt, "has switches too deep behind each other"},
+      {deep + "</cpu></system>", ErrorKind::corrupt, "has elements too deep in each other"},
   };
   for (const auto& [text, kind, cause] : cases) {
     const auto found = parse_nccl_topology(text, "x.xml");

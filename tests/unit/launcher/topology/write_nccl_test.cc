@@ -87,7 +87,9 @@ TEST(WriteNccl, KeepsTheDistancesOfRealMachines) {
   std::size_t seen = 0;
   for (const auto* part : {"hwloc", "nccl"})
     for (const auto& entry : std::filesystem::directory_iterator(directory + "/" + part)) {
-      const auto machine = read_machine(entry.path());
+      Sources sources;
+      sources.topology = entry.path();
+      const auto machine = read_machine(sources);
       if (!machine || machine->gpus.empty() || machine->nics.empty()) continue;
       expect_same_places(*machine, entry.path().filename());
       ++seen;
