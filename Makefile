@@ -411,6 +411,7 @@ $(PLUGIN) $(TEST_PLUGINS): $(LIB) plugin/pinstep.lds $(BUILD)/link-flags
 	$(if $(SANITIZE),,@if nm -D --undefined-only $@ | grep -v -e @ -e ' w ' -e ' U s\(pank\|lurm\)_'; then \
 		echo '$@: nothing defines these, nor does Slurm' >&2; exit 1; fi)
 
+$(UNIT): | $(TEST_LIBRARIES)
 $(BUILD)/tests/%-old.so: private old = -DNVML_STUB_OLD
 $(TEST_LIBRARIES): tests/nvml/stub.cc $(BUILD)/compile-flags $(BUILD)/link-flags
 	$(call quiet,LINK)mkdir -p $(@D) && $(CXX) -std=c++20 $(WARNINGS) $(CODEGEN) $(CXXFLAGS) $(old) -shared $(link) -o $@ $<

@@ -35,6 +35,7 @@ class Device:
     up: bool
     place: tuple        # what tells how far it is from another: of hwloc or of NCCL
     on_bus: bool = True
+    rate: float = 0     # in any unit; 0: not known
 
 
 @dataclass
@@ -118,7 +119,7 @@ def _device(element, above, packages):
     place = ([object for object in above if object.get("type") == "Bridge"], nodes,
              frozenset(index for index, package in enumerate(packages)
                        if package is inside or inside is None and nodes & bitmap(package.get("nodeset"))))
-    return Device(element.get("pci_busid"), kind, name, up, place)
+    return Device(element.get("pci_busid"), kind, name, up, place, rate=float(element.get("pci_link_speed") or 0))
 
 
 # ---- NCCL's XML: a <cpu> is a host bridge, a memory node and a package; a <pci> with others in it a switch
@@ -156,7 +157,7 @@ def _walk_nccl(element, above, topology):
         nets = element.findall("nic/net")
         for net in nets:
             kind = "fabric" if fast else "roce" if int(net.get("port", "0")) > 0 else "ethernet"
-            topology.nics.append(Device(bus, kind, net.get("name"), True, place))
+            topology.nics.append(Device(bus, kind, net.get("name"), True, place, rate=int(net.get("speed"))))
         if not nets:
             topology.nics.append(Device(bus, "fabric" if fast else "ethernet", bus, True, place))
 
@@ -167,8 +168,17 @@ def usable(nics, ignore_link):
     nics = [nic for nic in nics if nic.on_bus and (nic.up or ignore_link)]
     for kind in ("fabric", "roce", "ethernet"):
         if any(nic.kind == kind for nic in nics):
-            return [nic for nic in nics if nic.kind == kind]
+            return fastest([nic for nic in nics if nic.kind == kind])
     return []
+
+
+def fastest(nics):
+    """The cards with a port as fast as any, where all rates are known."""
+    def rate(card):
+        return max(nic.rate for nic in nics if nic.bus.partition(".")[0] == card.bus.partition(".")[0])
+    if not all(nic.rate for nic in nics):
+        return nics
+    return [nic for nic in nics if rate(nic) == max(map(rate, nics))]
 
 
 def level(a, b):

@@ -254,54 +254,6 @@ def test_cards_without_a_link_are_left_out(launcher, topologies):
     assert {"name": "eno6", "reason": "ethernet beside fabric"} in found["dropped"]
 
 
-# ---- what cannot be read
-
-def test_xml_of_hwloc_3_is_read(launcher, topologies):
-    """By any hwloc; the file has 12 virtual functions, their physical ones beside them."""
-    found = launcher.map(f"--topology={topologies / 'hwloc/hwloc--16intel64-manyVFs.xml'}", "--ranks=2")
-    assert [rank["cpus"] for rank in found["ranks"]] == ["0-7", "8-15"]
-    used = {nic["name"] for nic in found["nics"]}
-    left_out = [nic["name"] for nic in found["dropped"] if nic["reason"] in ("virtual function", "no driver")]
-    assert len(left_out) == 12 and not used & set(left_out)
-
-
-def test_xml_of_an_hwloc_yet_to_come_is_refused(launcher, tmp_path):
-    path = tmp_path / "node.xml"
-    path.write_text('<topology version="4.0"></topology>')
-    done = launcher.run("--dry-run", "--ranks=2", f"--topology={path}")
-    assert done.returncode == 125 and done.stdout == ""
-    assert "is in version 4.0 of hwloc's XML" in done.stderr
-
-
-def test_cards_by_a_list(launcher, topologies):
-    """In NCCL's syntax."""
-    def cards(*options):
-        found = launcher.map(f"--topology={topologies / MACHINES['8p1h']}", "--ranks=8", "--ignore-link", *options)
-        return [nic["name"] for nic in found["nics"]]
-    everything = cards()
-    assert cards("--nics=^=" + everything[0]) == everything[1:]
-    assert cards("--nics==" + ",".join(everything[:2])) == everything[:2]
-
-
-@pytest.mark.parametrize("text", ["", "<topology", "<?xml version='1.0'?><html/>", "<topology version=\"2.0\">",
-                                  "<topology version=\"x\"></topology>", "\0\1\2"])
-def test_a_file_that_is_none_is_refused_in_one_line(launcher, tmp_path, text):
-    path = tmp_path / "broken.xml"
-    path.write_text(text)
-    done = launcher.run("--dry-run", "--ranks=2", f"--topology={path}")
-    assert done.returncode == 125 and done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1 and str(path) in done.stderr
-
-
-def test_a_file_cut_anywhere_is_read_or_refused(launcher, topologies, tmp_path):
-    whole = (topologies / MACHINES["pascal"]).read_bytes()
-    path = tmp_path / "cut.xml"
-    for part in range(1, 20):
-        path.write_bytes(whole[:len(whole) * part // 20])
-        done = launcher.run("--dry-run", "--ranks=2", f"--topology={path}")
-        assert done.returncode in (0, 125) and len(done.stderr.splitlines()) <= 1, done
-
-
 @pytest.mark.parametrize("arguments", [
     ["--ranks=2", "--gpus=9", "turin"], ["--ranks=4", "--gpus-per-rank=2", "turin"],
 ])
