@@ -75,7 +75,8 @@ class Correction {
       const Bits own = beside(place).nodes;
       for (const auto& [nodes, theirs] : seen)
         if (nodes != place.nodes && theirs.meets(own)) return true;
-      if (std::none_of(seen.begin(), seen.end(), [&](const auto& one) { return one.first == place.nodes; }))
+      const Bits& told_nodes = place.nodes;  // clang 14 captures no structured binding
+      if (std::none_of(seen.begin(), seen.end(), [&](const auto& one) { return one.first == told_nodes; }))
         seen.emplace_back(place.nodes, own);
     }
     return false;

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <sstream>
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
+#include "launcher/topology/hwloc_xml.h"
 #include "launcher/topology/kernel_files.h"
 #include "launcher/topology/pci_ids.h"
-#include "launcher/topology/xml.h"
 
 namespace pinstep {
 namespace {
@@ -34,61 +33,6 @@ Bits bits(hwloc_const_bitmap_t set) {
 std::string_view info(hwloc_obj_t object, const char* name) {
   const char* value = hwloc_obj_get_info_by_name(object, name);
   return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
-// ---- files
-
-// hwloc 3 describes a device by all that it is, hwloc 2 by one thing of it.
-unsigned type_in_version_2(unsigned types) {
-  constexpr unsigned network = 16, openfabrics = 32;  // of hwloc 3
-  if ((types & openfabrics) != 0) return HWLOC_OBJ_OSDEV_OPENFABRICS;
-  if ((types & network) != 0) return HWLOC_OBJ_OSDEV_NETWORK;
-  return HWLOC_OBJ_OSDEV_BLOCK;  // the map looks at no others
-}
-
-class ToVersion2 : public pugi::xml_tree_walker {
- public:
-  bool for_each(pugi::xml_node& node) override {
-    if (pugi::xml_attribute types = node.attribute("osdev_type"))
-      types.set_value(type_in_version_2(types.as_uint()));
-    return true;
-  }
-};
-
-std::string in_version_2(pugi::xml_document& document) {
-  ToVersion2 change;
-  document.traverse(change);
-  pugi::xml_node root = document.child("topology");
-  root.attribute("version").set_value("2.0");
-  while (root.remove_child("pci_locality")) continue;
-  std::ostringstream text;
-  document.save(text, "", pugi::format_raw);
-  return text.str();
-}
-
-// What hwloc gets to read. It says on standard error what is wrong with a file, and returns an errno that says
-// nothing.
-Result<std::string> checked(std::string_view text, const std::string& name) {
-  const auto is_neither = [&]() -> Result<std::string> {
-    return fail(ErrorKind::corrupt, "'" + name + "' is neither hwloc's XML nor a topology file of NCCL",
-                "lstopo FILE.xml writes one");
-  };
-  if (text.find("<topology") == std::string_view::npos) return is_neither();
-  pugi::xml_document document;
-  if (const auto done = parse_xml(text, name, document); !done) return tl::unexpected(done.error());
-  const pugi::xml_node root = document.child("topology");
-  if (!root) return is_neither();
-  const pugi::xml_attribute attribute = root.attribute("version");
-  if (!attribute) return std::string(text);  // hwloc 1
-  const std::string_view version = attribute.value();
-  const auto major = parse_number<unsigned>(version.substr(0, version.find('.')));
-  if (!major) return fail(ErrorKind::corrupt, "'" + name + "' has no version that hwloc could have written");
-  if (*major < 3) return std::string(text);
-  if (*major == 3) return in_version_2(document);
-  return fail(
-      ErrorKind::unsupported,
-      "'" + name + "' is in version " + printable(version) + " of hwloc's XML, and this pinstep knows 1 to 3",
-      "write it with an hwloc 3 or older");
 }
 
 // ---- hwloc
@@ -271,7 +215,7 @@ Result<Machine> read_this_node() {
 }
 
 Result<Machine> parse_hwloc_xml(std::string_view text, const std::string& name) {
-  const auto content = checked(text, name);
+  const auto content = xml_for_hwloc(text, name);
   if (!content) return tl::unexpected(content.error());
   const auto topology = start();
   if (!topology) return tl::unexpected(topology.error());
