@@ -271,13 +271,13 @@ FORCE:
 
 $(BUILD)/compile-flags: FORCE
 	$(call record,$(CC) $(compile_c) | $(CXX) $(compile_cxx) \
-		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(PMIX_LIBS) | $(BLAS_CPPFLAGS) | $(HWLOC_CPPFLAGS) $(PUGIXML_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
+		| $(SLURM_INCLUDE) | $(PMIX_CPPFLAGS) | $(PMIX_LIBS) | $(BLAS_CPPFLAGS) | $(DNNL_CPPFLAGS) $(DNNL_LIBS) | $(HWLOC_CPPFLAGS) $(PUGIXML_CPPFLAGS) | $(MPICC) | $(FUZZ_CXX))
 
 # Sources are in it too, so that the code of a file that is gone does not stay.
 $(BUILD)/link-flags: FORCE
 	$(call record,$(link) | $(link_plugin) | $(STATIC) | $(LIBS) | $(GTEST_LIBS) | $(PMIX_LIBS) \
 		| $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) $(CURL_LIBS) \
-		| $(TOPOLOGY_LIBS) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
+		| $(TOPOLOGY_LIBS) $(GLOO_LIBS) $(BLAS_LIBS) $(DNNL_LIBS) $(ZLIB_LIBS) | $(WORKER_SRC) $(WORKER_UNIT_SRC) \
 		| $(LIB_SRC) $(ENV_SRC) $(CLI_SRC) $(LAUNCH_SRC) $(MAP_SRC) $(TOPOLOGY_SRC) $(VERIFY_SRC) $(STORE_SRC) $(PLUGIN_SRC) $(UNIT_SRC) $(FAULT_SRC))
 
 $(BUILD)/gen/pinstep_config.h: FORCE
@@ -332,6 +332,10 @@ $(call series_object,$(SLURM_SRC)): | $(BUILD)/gen/series
 $(call object,$(PMIX_SRC)): private INCLUDES += $(PMIX_CPPFLAGS)
 $(call object,launcher/worker/store/pmix.cc): private INCLUDES += $(if $(PMIX_LIBS),-DPINSTEP_WITH_PMIX $(PMIX_CPPFLAGS))
 $(call object,launcher/worker/device/cpu_device.cc): private INCLUDES += $(BLAS_CPPFLAGS)
+$(call object,launcher/worker/device/cpu_convolution.cc): private INCLUDES += $(if $(DNNL_LIBS),-DPINSTEP_WITH_ONEDNN $(DNNL_CPPFLAGS))
+# These loops are compiled for several processors, and ranks on different ones must compute the same bits.
+$(call object,launcher/worker/device/cpu_loops.cc): private CODEGEN += -ffp-contract=off
+$(call object,launcher/worker/device/cpu_loops.cc): private CXXFLAGS += -O3 -fno-math-errno
 $(call object,$(TOPOLOGY_SRC)) $(call fuzz_object,$(TOPOLOGY_SRC)): private INCLUDES += $(HWLOC_CPPFLAGS) $(PUGIXML_CPPFLAGS)
 $(call object,$(MPI_SRC)): private c_compiler = $(MPICC)
 
@@ -352,7 +356,7 @@ $(BUILD)/libexec/%-map:      private needs = $(TOPOLOGY_LIBS)
 $(BUILD)/libexec/%-verify:   private needs = $(ENV_LIB) -lpthread
 $(BUILD)/tests/unit:         private needs = $(ENV_LIB) $(YAML_LIBS) $(CRYPTO_LIBS) $(ARCHIVE_LIBS) $(ZSTD_LIBS) \
 	$(CURL_LIBS) $(TOPOLOGY_LIBS) $(GTEST_LIBS)
-$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
+$(WORKER) $(WORKER_UNIT) $(WORKER_MUTE) $(WORKER_HALTS) $(WORKER_BENCH): private needs = $(ENV_LIB) $(GLOO_LIBS) $(BLAS_LIBS) $(DNNL_LIBS) $(ZLIB_LIBS) $(PMIX_LIBS) \
 	$(CRYPTO_LIBS) $(if $(findstring worker_unit,$@),$(GTEST_LIBS)) -lpthread
 $(BINARY_STATIC):            private how = $(STATIC)
 $(BINARY_FETCH) $(BINARY_VERIFY): private how = -pie $(STATIC_RUNTIME)

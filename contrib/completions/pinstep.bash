@@ -125,8 +125,12 @@ _pinstep_worker() {
 		[[ $word == -* || $option == --svg ]] || compopt -o dirnames ;;
 	--signal:*) _pinstep_offer 'USR1 USR2 HUP INT QUIT XCPU ALRM' ;;
 	--data:* | --save:* | --log:* | --checkpoint:*) compopt -o dirnames ;;
-	*:train) _pinstep_offer '--data --images --test-images --epochs --steps --batch --hidden --lr --momentum
-			--weight-decay --seed --store --timeout --start-timeout --bucket --first-bucket
+	--order:*) ;;
+	--model:*) _pinstep_offer 'mlp cnn synthetic:' ;;
+	--optimizer:*) _pinstep_offer 'sgd adamw' ;;
+	*:train) _pinstep_offer '--data --images --test-images --order --drop-last --loaders --model --hidden
+			--channels --epochs --steps --batch --accumulate --optimizer --lr --momentum --weight-decay --seed
+			--virtual-shards --store --timeout --start-timeout --bucket --first-bucket
 			--checkpoint --checkpoint-steps --signal --requeue --log --save --json --help' ;;
 	*:check)
 		_pinstep_offer '--timeout --max-skew --min-bandwidth --max-latency --min-memory --min-shm --store --json --help' ;;

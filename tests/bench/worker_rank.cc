@@ -36,11 +36,11 @@ Result<void> serve(Session& session, CpuDevice& device, const std::vector<std::s
   const std::uint32_t rank = session.place().rank;
   auto weights = (*trainer)->weights();
   if (!weights) return tl::unexpected(weights.error());
-  PINSTEP_TRY(
-      save(words[0],
-           {rank, (*trainer)->sizes(), std::move(weights->parameters), std::move(weights->values), {}, 0}));
+  PINSTEP_TRY(save(
+      words[0],
+      {rank, "mlp", (*trainer)->layers(), std::move(weights->parameters), std::move(weights->values), {}, 0}));
   const auto order =
-      Sampler{data->train.count, session.place().size, settings.seed, Tail::repeat}.indices(1, rank);
+      Sampler{data->train.count, session.place().size, settings.seed, Tail::repeat, {}}.indices(1, rank);
   PINSTEP_TRY(write_whole(words[0] + "/order-" + std::to_string(rank) + ".npy", npy_head("<u4", {order.size()}),
                           {reinterpret_cast<const char*>(order.data()), order.size() * sizeof order[0]}));
   double seconds = 0;

@@ -30,6 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool has_three = idx->sizes.size() == 3;
   const auto images = match(std::move(*idx), std::move(labels), "input");
   CHECK(images.has_value() == has_three);
-  if (images) CHECK(images->count == count && images->values.size() == std::size_t{count} * images->pixels);
+  if (images) CHECK(images->count == count && images->values.size() == count * images->pixels());
   return 0;
 }

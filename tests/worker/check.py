@@ -26,10 +26,16 @@ def write_part(directory, images, test_images):
             (Path(directory) / name).write_bytes(head + array.tobytes())
 
 
+def model(directory, rank=0):
+    """What the run says about its model."""
+    return json.loads((Path(directory) / f"rank-{rank}/model.json").read_text())
+
+
 def weights(directory, rank):
     """[(weight, bias)] of the layers, first to last."""
     own = Path(directory) / f"rank-{rank}"
-    layers = len(json.loads((own / "model.json").read_text())["sizes"]) - 1
+    said = model(directory, rank)
+    layers = len(said["channels"]) + len(said["sizes"]) - 1
     return [tuple(numpy.load(own / f"layer{layer}.{part}.npy") for part in ("weight", "bias"))
             for layer in range(1, layers + 1)]
 
@@ -42,12 +48,28 @@ def samples(directory, rank):
     return numpy.load(Path(directory) / f"rank-{rank}/samples.npy")
 
 
+def convolve(x, weight, bias):
+    """3 × 3 pixels with zeros around, ReLU, the maxima of 2 × 2 pixels; x: images, channels, rows, columns."""
+    images, _, rows, columns = x.shape
+    around = numpy.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    y = numpy.zeros((images, len(weight), rows, columns), x.dtype) + bias[:, None, None]
+    for i in range(3):
+        for j in range(3):
+            y += numpy.einsum("nchw,oc->nohw", around[:, :, i:i + rows, j:j + columns], weight[:, :, i, j],
+                              optimize=True)
+    return numpy.maximum(y, 0).reshape(images, len(weight), rows // 2, 2, columns // 2, 2).max(axis=(3, 5))
+
+
 def accuracy(directory, rank=0):
     """On the 10 000 test images."""
-    model = json.loads((Path(directory) / f"rank-{rank}/model.json").read_text())
-    x = read_idx("t10k-images-idx3-ubyte.gz").reshape(-1, 784).astype(numpy.float64)
-    x = (x - model["mean"]) / model["deviation"]
+    said = model(directory, rank)
+    x = read_idx("t10k-images-idx3-ubyte.gz").astype(numpy.float32)[:, None]
+    x = (x - said["mean"]) / said["deviation"]
     layers = weights(directory, rank)
+    for weight, bias in layers[:len(said["channels"])]:
+        x = convolve(x, weight, bias)
+    x = x.reshape(len(x), -1).astype(numpy.float64)
+    layers = layers[len(said["channels"]):]
     for number, (weight, bias) in enumerate(layers):
         x = x @ weight.T.astype(numpy.float64) + bias
         if number + 1 < len(layers):

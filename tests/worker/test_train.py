@@ -96,6 +96,56 @@ def test_the_same_run_gives_the_same_bits(train):
     assert again[0] == again[1] != again[2]
 
 
+@pytest.mark.parametrize("more", [["--model=cnn"], ["--loaders=0"], ["--loaders=4"], ["--optimizer=adamw"]],
+                         ids=lambda more: more[0])
+def test_so_it_does_with(train, more):
+    runs = [train(2, *QUICK, "--epochs=1", *more).ok().end["weights"] for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_with_virtual_shards_each_number_of_ranks_gives_the_same_bits(train, model):
+    ended = [train(size, *QUICK, f"--model={model}", "--virtual-shards=4", "--batch=16", "--epochs=1",
+                   "--images=2001").ok() for size in (1, 2, 4)]
+    assert len({one.end["weights"] for one in ended}) == 1
+    # Otherwise the check above would say nothing.
+    assert ended[0].end != train(1, *QUICK, f"--model={model}", "--batch=64", "--epochs=1", "--images=2001").ok().end
+
+
+def test_shards_that_the_ranks_cannot_share_are_refused(train):
+    ended = train(2, *QUICK, "--virtual-shards=3")
+    assert ended.codes == [1, 1]
+    assert "3 virtual shards cannot be dealt evenly to 2 ranks" in ended.err[0]
+
+
+# ---- models and data
+
+def test_a_cnn_learns_and_numpy_agrees(train, tmp_path):
+    ended = train(2, f"--data={check.DATA}", "--model=cnn", "--images=12000", "--epochs=1", "--json",
+                  f"--save={tmp_path}").ok()
+    start, = ended.events("start")
+    assert (start["model"], start["layers"]) == ("cnn", "28x28-c16-c32-128-10")
+    printed = ended.events("epoch")[-1]["accuracy"]
+    assert printed > 0.7
+    assert abs(check.accuracy(tmp_path, 1) - printed) <= 0.001
+
+
+def test_synthetic_models_have_the_size_that_is_asked_for(train):
+    ended = train(2, "--data=synthetic", "--images=1000", "--test-images=100", "--model=synthetic:1M/3", "--epochs=2",
+                  "--json").ok()
+    start, = ended.events("start")
+    assert abs(start["parameters"] / 1e6 - 1) < 0.01
+    assert start["layers"].count("-") == 4
+    assert ended.events("epoch")[1]["accuracy"] > 0.3      # by chance 0.1
+
+
+def test_an_order_that_is_none_is_refused(train, tmp_path):
+    (tmp_path / "order").write_text("0 1 1\n")
+    ended = train(1, "--images=3", f"--order={tmp_path}/order")
+    assert ended.codes == [1]
+    assert "order:1: '1' is not a sample that is left, of 3" in ended.err[0]
+
+
 # ---- what it says
 
 def test_people_get_lines(train):

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "launcher/worker/bench/exchange.h"
-#include "launcher/worker/model/mlp.h"
+#include "launcher/worker/model/network.h"
 #include "launcher/worker/try.h"
 #include "launcher/worker/words.h"
 
@@ -62,7 +62,7 @@ Result<void> Step::begin() {
   const auto stream = device_.create_stream();
   if (!stream) return tl::unexpected(stream.error());
   stream_ = *stream;
-  auto model = Mlp::create(device_, stream_, settings_.sizes, settings_.batch);
+  auto model = Network::create(device_, stream_, linear_layers(settings_.sizes), settings_.batch);
   if (!model) return tl::unexpected(model.error());
   model_ = std::move(*model);
   auto totals = Memory::allocate(device_, 2, Type::f64);
@@ -100,8 +100,8 @@ Result<StepTime> Step::run() {
   const double began = seconds_now();
   const float scale = 1 / (static_cast<float>(settings_.batch) * static_cast<float>(transport_.size()));
   PINSTEP_TRY(model_->forward(settings_.batch, scale, totals_.array()));
-  PINSTEP_TRY(
-      model_->backward(settings_.batch, [this](std::size_t parameter) { return reducer_->ready(parameter); }));
+  PINSTEP_TRY(model_->backward(settings_.batch, Gradients::replace,
+                               [this](std::size_t parameter) { return reducer_->ready(parameter); }));
   const double computed = seconds_now();
   PINSTEP_TRY(reducer_->finish());
   PINSTEP_TRY(device_.synchronize(stream_));

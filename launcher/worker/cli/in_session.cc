@@ -12,9 +12,9 @@
 namespace pinstep::worker {
 namespace {
 
-unsigned threads_for(const Environment& environment, const Place& place) {
+unsigned threads_for(const Environment& environment, const Place& place, unsigned alone) {
   if (const auto asked = parse_number<unsigned>(environment.get("OMP_NUM_THREADS").value_or(""))) return *asked;
-  return place.local_size > 1 ? 1 : 0;
+  return place.local_size > 1 ? 1 : alone;
 }
 
 }  // namespace
@@ -25,8 +25,8 @@ std::string host_name() {
   return name;
 }
 
-unsigned use_threads(CpuDevice& device, const Place& place) {
-  const unsigned threads = threads_for(process_environment(), place);
+unsigned use_threads(CpuDevice& device, const Place& place, unsigned alone) {
+  const unsigned threads = threads_for(process_environment(), place, alone);
   device.use_threads(threads);
   return threads;
 }

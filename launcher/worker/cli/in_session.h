@@ -20,7 +20,8 @@ namespace pinstep::worker {
 std::string host_name();
 
 // Has the device use OMP_NUM_THREADS threads, or one where ranks share a node: with all of its cores they would
-// get into each other's way. Returns how many; 0 where the device chooses.
-unsigned use_threads(CpuDevice& device, const Place& place);
+// get into each other's way. `alone`: for a rank that has its node to itself, 0 where the device chooses.
+// Returns how many.
+unsigned use_threads(CpuDevice& device, const Place& place, unsigned alone = 0);
 
 }  // namespace pinstep::worker

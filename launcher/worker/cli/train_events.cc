@@ -35,7 +35,7 @@ Result<void> TrainEvents::begin(const Place& place, const std::string& node, con
             {"rank", place.rank},
             {"ranks", place.size},
             {"node", node},
-            {"model", "mlp"},
+            {"model", start.model},
             {"parameters", start.parameters},
             {"images", start.images},
             {"restart", start.restart}});

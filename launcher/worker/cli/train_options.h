@@ -13,10 +13,11 @@
 namespace pinstep::worker {
 
 struct TrainOptions {
-  std::string data = kDefaultData;
-  std::string log;           // empty: none is written
-  std::string save;          // empty: nothing is saved
-  std::uint32_t images = 0;  // 0: all
+  std::string data = kDefaultData;  // or "synthetic"
+  std::string order;                // a file; empty: the seed decides
+  std::string log;                  // empty: none is written
+  std::string save;                 // empty: nothing is saved
+  std::uint32_t images = 0;         // 0: all
   std::uint32_t test_images = 0;
   bool json = false;
   bool requeue = false;

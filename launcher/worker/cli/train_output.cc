@@ -21,17 +21,18 @@ std::string line_of(const Start& start, Form form) {
                       {"transport", start.transport},
                       {"device", start.device},
                       {"threads", start.threads},
-                      {"model", "mlp"},
-                      {"sizes", start.sizes},
+                      {"model", start.model},
+                      {"layers", start.layers},
+                      {"optimizer", start.optimizer},
+                      {"virtual_shards", start.shards},
                       {"parameters", start.parameters},
                       {"buckets", start.buckets},
                       {"images", start.images},
                       {"restart", start.restart}});
-  std::string sizes;
-  for (const std::uint32_t size : start.sizes) sizes += (sizes.empty() ? "" : "-") + std::to_string(size);
-  return how_many(start.ranks, "rank") + " on " + start.device + ", transport " + start.transport + ": mlp " +
-         sizes + ", " + how_many(start.parameters, "parameter") + " in " + how_many(start.buckets, "bucket") +
-         ", " + how_many(start.images, "image") +
+  return how_many(start.ranks, "rank") + " on " + start.device + ", transport " + start.transport + ": " +
+         start.model + " " + start.layers + ", " + how_many(start.parameters, "parameter") + " in " +
+         how_many(start.buckets, "bucket") + ", " + how_many(start.images, "image") +
+         (start.shards > 0 ? ", " + how_many(start.shards, "virtual shard") : "") +
          (start.restart > 0 ? ", restart " + std::to_string(start.restart) : "") + "\n";
 }
 

@@ -14,7 +14,10 @@ struct Start {
   std::string transport;
   std::string device;
   unsigned threads = 0;  // 0: what the library chooses
-  std::vector<std::uint32_t> sizes;
+  std::string model;
+  std::string layers;  // describe()
+  std::string optimizer;
+  std::uint32_t shards = 0;  // virtual ones
   std::size_t parameters = 0;
   std::size_t buckets = 0;
   std::uint32_t images = 0;

@@ -1,3 +1,4 @@
+#include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "launcher/worker/cli/in_session.h"
@@ -11,12 +12,31 @@
 namespace pinstep::worker {
 namespace {
 
+constexpr std::uint32_t kSyntheticImages = 60'000, kSyntheticTestImages = 10'000;  // as Fashion-MNIST has
+
 Result<DataSet> read_data(const TrainOptions& options) {
+  if (options.data == "synthetic")
+    return synthetic_data(options.images > 0 ? options.images : kSyntheticImages,
+                          options.test_images > 0 ? options.test_images : kSyntheticTestImages,
+                          options.train.seed);
   auto data = read_data_set(options.data);
   if (!data) return data;
   if (options.images > 0) data->train.shorten(options.images);
   if (options.test_images > 0) data->test.shorten(options.test_images);
   return data;
+}
+
+constexpr std::size_t kMostOrderBytes = std::size_t{1} << 30;
+
+Result<TrainSettings> read_settings(const TrainOptions& options, const DataSet& data) {
+  TrainSettings settings = options.train;
+  if (options.order.empty()) return settings;
+  const auto file = read_file(options.order, kMostOrderBytes, Links::followed);
+  if (!file) return tl::unexpected(file.error());
+  auto orders = parse_orders(file->text, data.train.count, options.order);
+  if (!orders) return tl::unexpected(orders.error());
+  settings.orders = std::move(*orders);
+  return settings;
 }
 
 // What is saved is also saved where the ranks then disagree: to be looked at.
@@ -25,8 +45,9 @@ Result<void> finish(Session& session, Trainer& trainer, const TrainOptions& opti
   if (!options.save.empty()) {
     auto weights = trainer.weights();
     if (!weights) return tl::unexpected(weights.error());
-    PINSTEP_TRY(save(options.save, {session.place().rank, trainer.sizes(), std::move(weights->parameters),
-                                    std::move(weights->values), trainer.seen(), accuracy}));
+    PINSTEP_TRY(save(options.save,
+                     {session.place().rank, std::string(name(options.train.model.kind)), trainer.layers(),
+                      std::move(weights->parameters), std::move(weights->values), trainer.seen(), accuracy}));
   }
   const auto digest = trainer.agreed_weights();
   if (!digest) return tl::unexpected(digest.error());
@@ -36,13 +57,21 @@ Result<void> finish(Session& session, Trainer& trainer, const TrainOptions& opti
 
 // What there is to say before the first step.
 Start start_of(Session& session, CpuDevice& device, const Trainer& trainer, unsigned threads,
-               const DataSet& data) {
+               const DataSet& data, const TrainSettings& settings) {
   const auto restart =
       parse_number<std::uint64_t>(process_environment().get("SLURM_RESTART_COUNT").value_or(""));
-  return Start{
-      session.place().size, std::string(session.transport_name()), std::string(device.name()), threads,
-      trainer.sizes(),      count(trainer.model().parameters()),   trainer.buckets(),          data.train.count,
-      restart.value_or(0)};
+  return Start{session.place().size,
+               std::string(session.transport_name()),
+               std::string(device.name()),
+               threads,
+               std::string(name(settings.model.kind)),
+               describe(trainer.layers()),
+               std::string(name(settings.optimizer.kind)),
+               settings.shards,
+               count(trainer.model().parameters()),
+               trainer.buckets(),
+               data.train.count,
+               restart.value_or(0)};
 }
 
 // Trains as far as it gets. The accuracy after the last epoch, or 0.
@@ -76,12 +105,16 @@ Result<std::unique_ptr<Keeper>> resume(Session& session, CpuDevice& device, Trai
 }
 
 Result<void> train(Session& session, CpuDevice& device, const TrainOptions& options, TrainEvents& events) {
-  const unsigned threads = use_threads(device, session.place());
+  // With virtual shards the number of ranks must not matter, and by the number of threads it would.
+  const unsigned threads = use_threads(device, session.place(), options.train.shards > 0 ? 1 : 0);
   const auto data = read_data(options);
   if (!data) return tl::unexpected(data.error());
-  auto trainer = Trainer::create(device, session.transport(), *data, options.train);
+  const auto settings = read_settings(options, *data);
+  if (!settings) return tl::unexpected(settings.error());
+  auto trainer = Trainer::create(device, session.transport(), *data, *settings);
   if (!trainer) return tl::unexpected(trainer.error());
-  PINSTEP_TRY(events.begin(session.place(), host_name(), start_of(session, device, **trainer, threads, *data)));
+  PINSTEP_TRY(events.begin(session.place(), host_name(),
+                           start_of(session, device, **trainer, threads, *data, *settings)));
   if (events.wants_steps()) (*trainer)->on_step([&events](const StepReport& report) { events.step(report); });
   const auto keeper = resume(session, device, **trainer, options, events);
   if (!keeper) return tl::unexpected(keeper.error());
@@ -99,6 +132,10 @@ Result<void> train(Session& session, CpuDevice& device, const TrainOptions& opti
 Error train_verb(const std::vector<std::string>& words) {
   const auto options = parse_train_options(words);
   if (!options) return options.error();
+  if (options->train.model.kind == ModelSpec::Kind::cnn && !CpuConvolutions::are_there())
+    return fail(ErrorKind::usage, "this pinstep-worker was built without oneDNN, which computes the cnn",
+                "--model=mlp, or build it with libdnnl-dev")
+        .value();
   const Form form = options->json ? Form::json : Form::text;
   TrainEvents events(*options, form);
   SessionSettings session = options->session;

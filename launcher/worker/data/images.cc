@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "launcher/worker/data/idx.h"
+#include "launcher/worker/data/random.h"
 
 namespace pinstep::worker {
 namespace {
@@ -26,12 +27,36 @@ Result<Images> read_part(const std::string& stem) {
   return match(std::move(*images), std::move(*labels), stem);
 }
 
+// `part` tells the two sets apart.
+Images synthetic_images(std::uint32_t count, std::uint64_t seed, std::uint64_t part) {
+  Images images{count, 28, 28, 10, {}, std::string(count, '\0')};
+  images.values.resize(count * images.pixels());
+  CounterRandom random(seed, part);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto label = static_cast<std::uint32_t>(random.below(images.classes));
+    images.labels[i] = static_cast<char>(label);
+    std::uint64_t noise = 0;
+    for (std::size_t j = 0; j < images.pixels(); ++j) {
+      noise = j % 8 == 0 ? random.next() : noise >> 8;
+      const std::uint32_t base = (j / 28 / 7 * 4 + j % 28 / 7) % images.classes == label ? 96 : 32;
+      images.values[i * images.pixels() + j] = static_cast<char>(base + (noise & 127));
+    }
+  }
+  return images;
+}
+
 }  // namespace
+
+DataSet synthetic_data(std::uint32_t train, std::uint32_t test, std::uint64_t seed) {
+  constexpr std::uint64_t kPart = std::uint64_t{3}
+                                  << 62;  // beyond epochs and weights, which have the same seed
+  return {synthetic_images(train, seed, kPart), synthetic_images(test, seed, kPart + 1)};
+}
 
 void Images::shorten(std::uint32_t most) {
   if (count <= most) return;
   count = most;
-  values.resize(std::size_t{count} * pixels);
+  values.resize(count * pixels());
   labels.resize(count);
 }
 
@@ -43,7 +68,8 @@ Result<Images> match(Idx images, Idx labels, const std::string& subject) {
                                         std::to_string(labels.sizes[0]) + " labels");
   Images set;
   set.count = images.sizes[0];
-  set.pixels = static_cast<std::uint32_t>(images.elements.size() / set.count);
+  set.rows = images.sizes[1];
+  set.columns = images.sizes[2];
   set.values = std::move(images.elements);
   set.labels = std::move(labels.elements);
   const auto is_less = [](char a, char b) {
@@ -59,7 +85,7 @@ Result<DataSet> read_data_set(const std::string& directory) {
   if (!train) return tl::unexpected(train.error());
   auto test = read_part(directory + "/t10k");
   if (!test) return tl::unexpected(test.error());
-  if (train->pixels != test->pixels || test->classes > train->classes)
+  if (train->rows != test->rows || train->columns != test->columns || test->classes > train->classes)
     return fail(ErrorKind::corrupt, "'" + directory + "': training and test images do not belong together");
   return DataSet{std::move(*train), std::move(*test)};
 }

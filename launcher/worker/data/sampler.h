@@ -5,31 +5,47 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include "envtools/base/error.h"
 
 namespace pinstep::worker {
 
 enum class Tail { repeat, drop };  // the samples beyond the last multiple of the ranks
+
+using Order = std::vector<std::uint32_t>;
 
 struct Sampler {
   std::uint32_t samples = 0;  // of the data set
   std::uint32_t ranks = 1;
   std::uint64_t seed = 0;
   Tail tail = Tail::repeat;
+  // If not empty, the order of epoch e is orders[(e - 1) % their number], whatever the seed.
+  std::vector<Order> orders;
 
-  // Samples of each rank in an epoch, the same for all; 0 where there is no data. `consumed`: samples at the
-  // epoch's beginning that are done already, by however many ranks: what is left is dealt.
+  // All samples in the order of this epoch, which counts from 1.
+  Order order(std::uint64_t epoch) const;
+  // Samples of each rank that are left of an epoch when all ranks together have consumed so many, the same for
+  // all; 0 where there is no data.
   std::uint32_t per_rank(std::uint64_t consumed = 0) const;
-  // Of this rank in this epoch, in order. Two ranks share samples only where the data had to be filled up.
-  std::vector<std::uint32_t> indices(std::uint64_t epoch, std::uint32_t rank, std::uint64_t consumed = 0) const;
+  // Those of this rank, in order. Two ranks share samples only where the data had to be filled up. What was
+  // consumed may have been so by another number of ranks.
+  Order indices(std::uint64_t epoch, std::uint32_t rank, std::uint64_t consumed = 0) const;
 };
 
-// Deals `order` from `first` on: the part of indices() that has no chance in it.
-std::vector<std::uint32_t> deal(const std::vector<std::uint32_t>& order, std::uint32_t ranks,
-                                std::uint32_t rank, std::uint32_t per_rank, std::uint64_t first = 0);
+// Deals `order` from place `consumed` on: the part of indices() that has no chance in it.
+Order deal(const Order& order, std::uint32_t ranks, std::uint32_t rank, std::uint32_t per_rank,
+           std::uint64_t consumed = 0);
 
 // For evaluation: every sample belongs to exactly one rank, so none is counted twice; the numbers of two ranks
 // differ by one at most.
-std::vector<std::uint32_t> evaluation_indices(std::uint32_t samples, std::uint32_t ranks, std::uint32_t rank);
+Order evaluation_indices(std::uint32_t samples, std::uint32_t ranks, std::uint32_t rank);
+
+// Orders from a text: a line per epoch with the numbers 0 to samples - 1, each once, with spaces between them.
+// `subject` stands in the messages. Errors: corrupt.
+Result<std::vector<Order>> parse_orders(std::string_view text, std::uint32_t samples,
+                                        const std::string& subject);
 
 }  // namespace pinstep::worker

@@ -31,6 +31,7 @@ bool fits(const Gemm& p) {
 
 void CpuDevice::use_threads(unsigned threads) {
   if (threads > 0) openblas_set_num_threads(static_cast<int>(threads));
+  CpuConvolutions::use_threads(threads);
 }
 
 Result<void*> CpuDevice::allocate(std::size_t bytes) {
@@ -51,8 +52,9 @@ Result<void> CpuDevice::zero(Stream, Array array) {
   return {};
 }
 
-Result<void> CpuDevice::launch(Stream, std::string_view kernel, std::size_t items,
+Result<void> CpuDevice::launch(Stream stream, std::string_view kernel, std::size_t items,
                                std::span<const Argument> arguments) {
+  if (CpuConvolutions::has(kernel)) return convolutions_.launch(stream, kernel, items, arguments);
   const CpuKernel* found = find_cpu_kernel(kernel);
   if (found == nullptr) return fail(ErrorKind::invalid, "no kernel '" + std::string(kernel) + "'");
   if (!found->run(items, arguments))

@@ -1,16 +1,18 @@
 // The CPU as a device: memory is the process's, streams and events complete at once, matrix products are
-// OpenBLAS's, all in the calling thread.
+// OpenBLAS's and convolutions oneDNN's, all in the calling thread and those that the libraries start.
 #pragma once
 
 #include <atomic>
 
+#include "launcher/worker/device/cpu_convolution.h"
 #include "launcher/worker/device/device.h"
 
 namespace pinstep::worker {
 
 class CpuDevice final : public Device {
  public:
-  // For matrix products, of the whole process; 0 leaves it to OpenBLAS.
+  // For matrix products, of the whole process, and for convolutions, of the calling thread; 0 leaves it to the
+  // libraries.
   void use_threads(unsigned threads);
 
   std::string_view name() const override { return "cpu"; }
@@ -34,6 +36,7 @@ class CpuDevice final : public Device {
 
  private:
   std::atomic<std::uint64_t> last_handle_ = 0;
+  CpuConvolutions convolutions_;
 };
 
 }  // namespace pinstep::worker

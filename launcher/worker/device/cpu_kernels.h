@@ -1,4 +1,4 @@
-// The CPU's kernels (device/kernels.h), found by name.
+// The CPU's kernels (device/kernels.h) but for the convolutions, found by name.
 #pragma once
 
 #include <span>
@@ -15,5 +15,9 @@ struct CpuKernel {
 };
 
 const CpuKernel* find_cpu_kernel(std::string_view name);
+
+// Channels that the CPU keeps beside each other in the inner order of images: what its vectors hold, or 1
+// where the channels are no multiple of that.
+std::size_t cpu_lanes(std::size_t channels);
 
 }  // namespace pinstep::worker

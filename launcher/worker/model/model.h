@@ -1,24 +1,17 @@
 // What is trained: values, gradients and the passes that make them, on a Device.
 //
-// All parameters are in one array, those gradients first that the backward pass makes first, so that a bucket
-// is a piece of it.
+// All parameters are in one array, those gradients first that the backward pass makes first (parameters_of).
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "launcher/worker/device/device.h"
+#include "launcher/worker/model/plan.h"
 
 namespace pinstep::worker {
 
-struct Parameter {
-  std::string name;                // "layer1.weight"
-  std::vector<std::size_t> shape;  // weight: outputs × inputs, as PyTorch's Linear has it
-  std::size_t offset = 0;          // elements in the array
-  std::size_t count = 0;
-  std::size_t inputs = 0;  // of the unit it belongs to: the scale of its initial values
-};
+enum class Gradients { replace, add };  // what is there already
 
 class Model {
  public:
@@ -40,12 +33,7 @@ class Model {
   virtual Result<void> forward(std::size_t rows, float scale, Array totals) = 0;
   // Gradients of the last forward(); calls `ready` for each parameter, in order, when it is given to the
   // stream.
-  virtual Result<void> backward(std::size_t rows, const Ready& ready) = 0;
+  virtual Result<void> backward(std::size_t rows, Gradients gradients, const Ready& ready) = 0;
 };
-
-std::size_t count(const std::vector<Parameter>& parameters);
-
-// PyTorch's default for Linear: uniform within ± 1/√inputs. Decided by the seed alone.
-std::vector<float> initial_values(const std::vector<Parameter>& parameters, std::uint64_t seed);
 
 }  // namespace pinstep::worker

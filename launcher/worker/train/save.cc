@@ -21,6 +21,23 @@ std::string_view bytes(const T* values, std::size_t count) {
   return {reinterpret_cast<const char*>(values), count * sizeof(T)};
 }
 
+Json json_of(const SavedRun& run) {
+  Json image = Json::array(), channels = Json::array(), sizes = Json::array();
+  for (const LayerPlan& layer : run.layers) {
+    if (const auto* linear = std::get_if<LinearPlan>(&layer)) {
+      if (sizes.empty()) sizes.push_back(linear->inputs);
+      sizes.push_back(linear->outputs);
+    } else {
+      const auto& convolution = std::get<ConvolutionPlan>(layer);
+      if (image.empty()) image = {convolution.rows, convolution.columns};
+      channels.push_back(convolution.outputs);
+    }
+  }
+  return {{"model", run.model},      {"image", image},    {"channels", channels},
+          {"sizes", sizes},          {"mean", kMeanGrey}, {"deviation", kDeviationGrey},
+          {"accuracy", run.accuracy}};
+}
+
 }  // namespace
 
 Result<void> save(const std::string& directory, const SavedRun& run) {
@@ -32,12 +49,7 @@ Result<void> save(const std::string& directory, const SavedRun& run) {
                             bytes(run.values.data() + parameter.offset, parameter.count)));
   PINSTEP_TRY(write_whole(own + "/samples.npy", npy_head("<u4", {run.samples.size()}),
                           bytes(run.samples.data(), run.samples.size())));
-  const Json model{{"model", "mlp"},
-                   {"sizes", run.sizes},
-                   {"mean", kMeanGrey},
-                   {"deviation", kDeviationGrey},
-                   {"accuracy", run.accuracy}};
-  return write_whole(own + "/model.json", dump_json(model, 2) + "\n", "");
+  return write_whole(own + "/model.json", dump_json(json_of(run), 2) + "\n", "");
 }
 
 }  // namespace pinstep::worker

@@ -1,18 +1,21 @@
 // What a rank leaves on disk after training, for any program that reads .npy and JSON:
 //
-//   DIR/rank-R/model.json    {"model": "mlp", "sizes": [784, …, 10], "mean": …, "deviation": …, "accuracy": …}
-//   DIR/rank-R/layerN.weight.npy, layerN.bias.npy   f32; outputs × inputs, outputs
+//   DIR/rank-R/model.json    {"model": "cnn", "image": [28, 28], "channels": [16, 32], "sizes": [1568, …, 10],
+//                             "mean": …, "deviation": …, "accuracy": …}
+//   DIR/rank-R/layerN.weight.npy, layerN.bias.npy   f32, as PyTorch has them: outputs × inputs × rows × columns
+//                             of a convolution, outputs × inputs of a linear layer; outputs
 //   DIR/rank-R/samples.npy   u32: numbers of the samples it trained on, in order
 //
-// An image is (grey level - mean) / deviation; layer N is x · weightᵀ + bias, and max(·, 0) but for the last;
-// the largest output is the class.
+// An image is (grey level - mean) / deviation. First the convolutions, one for each of `channels`: zeros
+// around, max(·, 0), the maxima of 2 × 2 pixels. Then, of all that in the order channels, rows, columns, the
+// linear layers: x · weightᵀ + bias, and max(·, 0) but for the last; the largest output is the class.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "envtools/base/error.h"
-#include "launcher/worker/model/model.h"
+#include "launcher/worker/model/plan.h"
 
 namespace pinstep::worker {
 
@@ -22,7 +25,8 @@ inline constexpr float kDeviationGrey = 90.02F;
 
 struct SavedRun {
   std::uint32_t rank = 0;
-  std::vector<std::uint32_t> sizes;
+  std::string model;
+  std::vector<LayerPlan> layers;
   std::vector<Parameter> parameters;
   std::vector<float> values;
   std::vector<std::uint32_t> samples;

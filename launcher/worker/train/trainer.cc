@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "envtools/hash/hash.h"
 #include "launcher/worker/device/kernels.h"
-#include "launcher/worker/model/mlp.h"
+#include "launcher/worker/model/network.h"
 #include "launcher/worker/train/save.h"
 #include "launcher/worker/try.h"
 #include "launcher/worker/words.h"
@@ -28,14 +29,29 @@ std::string_view bytes(const std::vector<float>& values) {
 }
 
 // All that must be the same on all ranks for the steps to be the same.
-std::string settings_text(const TrainSettings& s, const DataSet& data, const std::vector<Bucket>& buckets) {
-  std::string text;
-  const auto add = [&](auto value) { text += std::to_string(value) + " "; };
-  add(s.epochs), add(s.batch), add(s.rate), add(s.momentum), add(s.decay), add(s.seed), add(s.most_steps);
-  for (const std::uint32_t units : s.hidden) add(units);
+std::string settings_text(const TrainSettings& s, const std::vector<LayerPlan>& layers, const DataSet& data,
+                          const std::vector<Bucket>& buckets) {
+  std::string text = std::string(name(s.optimizer.kind)) + " ";
+  const auto add = [&](auto value) {
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "%.9g ", static_cast<double>(value));
+    text += digits;
+  };
+  add(s.epochs), add(s.batch), add(s.accumulate), add(s.most_steps), add(s.shards), add(s.tail == Tail::drop);
+  text += std::to_string(s.seed) + " " + describe(layers) + " ";
+  const OptimizerSettings& o = s.optimizer;
+  add(o.rate), add(o.decay), add(o.momentum), add(o.beta1), add(o.beta2), add(o.epsilon);
   for (const Bucket& bucket : buckets) add(bucket.offset), add(bucket.count);
+  for (const Order& order : s.orders)
+    text += sha256_hex({reinterpret_cast<const char*>(order.data()), order.size() * sizeof order[0]});
   return text + sha256_hex(data.train.values) + sha256_hex(data.train.labels) + sha256_hex(data.test.values) +
          sha256_hex(data.test.labels);
+}
+
+std::vector<std::span<const std::uint32_t>> samples_of(const std::vector<Portion>& portions) {
+  std::vector<std::span<const std::uint32_t>> samples;
+  for (const Portion& portion : portions) samples.push_back(portion.samples);
+  return samples;
 }
 
 std::string list(const std::vector<std::size_t>& ranks) {
@@ -51,7 +67,7 @@ Trainer::Trainer(Device& device, Transport& transport, const DataSet& data, cons
       transport_(transport),
       data_(data),
       settings_(settings),
-      sampler_{data.train.count, transport.size(), settings.seed, Tail::repeat} {}
+      sampler_{data.train.count, shards(), settings.seed, settings.tail, settings.orders} {}
 
 Result<std::unique_ptr<Trainer>> Trainer::create(Device& device, Transport& transport, const DataSet& data,
                                                  const TrainSettings& settings) {
@@ -60,48 +76,58 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Device& device, Transport& tran
   return trainer;
 }
 
-std::vector<std::uint32_t> Trainer::sizes() const {
-  std::vector<std::uint32_t> sizes{data_.train.pixels};
-  sizes.insert(sizes.end(), settings_.hidden.begin(), settings_.hidden.end());
-  sizes.push_back(data_.train.classes);
-  return sizes;
-}
-
 Result<void> Trainer::prepare() {
+  if (shards() % transport_.size() != 0)
+    return fail(ErrorKind::conflict,
+                std::to_string(shards()) + " virtual shards cannot be dealt evenly to " +
+                    std::to_string(transport_.size()) + " ranks",
+                "--virtual-shards takes a multiple of the number of ranks");
+  auto layers = plan_layers(settings_.model, {data_.train.rows, data_.train.columns, data_.train.classes});
+  if (!layers) return tl::unexpected(layers.error());
+  layers_ = std::move(*layers);
   const auto stream = device_.create_stream();
   if (!stream) return tl::unexpected(stream.error());
   stream_ = *stream;
+  const auto event = device_.create_event();
+  if (!event) return tl::unexpected(event.error());
+  copied_ = *event;
+  PINSTEP_TRY(allocate());
+  PINSTEP_TRY(prepare_reduction());
+  return begin_values();
+}
+
+Result<void> Trainer::allocate() {
   const std::uint32_t rows = std::max(settings_.batch, kEvaluationRows);
-  auto mlp = Mlp::create(device_, stream_, sizes(), rows);
-  if (!mlp) return tl::unexpected(mlp.error());
-  model_ = std::move(*mlp);
+  auto network = Network::create(device_, stream_, layers_, rows);
+  if (!network) return tl::unexpected(network.error());
+  model_ = std::move(*network);
   const auto make = [this](Memory& memory, std::size_t count, Type type) -> Result<void> {
     auto made = Memory::allocate(device_, count, type);
     if (!made) return tl::unexpected(made.error());
     memory = std::move(*made);
     return device_.zero(stream_, memory.array());
   };
-  PINSTEP_TRY(make(index_, rows, Type::i32));
+  PINSTEP_TRY(make(bytes_, rows * data_.train.pixels(), Type::u8));
   PINSTEP_TRY(make(totals_, 2, Type::f64));
-  PINSTEP_TRY(make(velocity_, model_->values().count, Type::f32));
-  PINSTEP_TRY(upload(data_.train, train_));
-  PINSTEP_TRY(upload(data_.test, test_));
+  auto optimizer = Optimizer::create(device_, stream_, settings_.optimizer, model_->values().count);
+  if (!optimizer) return tl::unexpected(optimizer.error());
+  optimizer_ = std::move(*optimizer);
+  return {};
+}
+
+Result<void> Trainer::prepare_reduction() {
   auto buckets = plan_buckets(counts(model_->parameters()), settings_.buckets);
-  PINSTEP_TRY(agree(settings_text(settings_, data_, buckets), "other settings or data"));
+  PINSTEP_TRY(agree(settings_text(settings_, layers_, data_, buckets), "other settings or data"));
+  if (settings_.shards > 0) {
+    auto sum = ShardSum::create(device_, transport_, model_->gradients(), settings_.shards, stream_);
+    if (!sum) return tl::unexpected(sum.error());
+    shard_sum_ = std::move(*sum);
+    return {};
+  }
   auto reducer = Reducer::create(device_, transport_, model_->gradients(), std::move(buckets), stream_);
   if (!reducer) return tl::unexpected(reducer.error());
   reducer_ = std::move(*reducer);
-  return begin_values();
-}
-
-Result<void> Trainer::upload(const Images& images, DeviceImages& to) {
-  for (auto [memory, text] : {std::pair{&to.values, &images.values}, std::pair{&to.labels, &images.labels}}) {
-    auto made = Memory::allocate(device_, text->size(), Type::u8);
-    if (!made) return tl::unexpected(made.error());
-    *memory = std::move(*made);
-    PINSTEP_TRY(device_.copy(stream_, memory->array().data, text->data(), text->size(), Direction::to_device));
-  }
-  return device_.synchronize(stream_);
+  return {};
 }
 
 Result<void> Trainer::begin_values() {
@@ -160,37 +186,56 @@ Result<Trainer::Weights> Trainer::weights() {
 
 Result<std::vector<float>> Trainer::gradient() { return to_host<float>(model_->gradients()); }
 
-Result<void> Trainer::load(const DeviceImages& images, std::span<const std::uint32_t> index) {
-  // The last batch's numbers may still be on their way.
-  PINSTEP_TRY(device_.synchronize(stream_));
-  host_index_.assign(index.begin(), index.end());
-  const Array numbers = index_.array().part(0, index.size());
-  PINSTEP_TRY(device_.copy(stream_, numbers.data, host_index_.data(), numbers.bytes(), Direction::to_device));
-  const std::array<Argument, 8> arguments{
-      Read{images.values.array()}, Read{images.labels.array()}, Read{numbers}, Write{model_->inputs()},
-      Write{model_->labels()},     data_.train.pixels,          kMeanGrey,     1 / kDeviationGrey};
-  return device_.launch(stream_, kernel::kGather, index.size(), arguments);
+std::vector<Order> Trainer::shards_of(std::uint32_t epoch) const {
+  const std::uint32_t mine = shards() / transport_.size();
+  std::vector<Order> orders;
+  const Order order = sampler_.order(epoch);
+  for (std::uint32_t shard = 0; shard < mine; ++shard)
+    orders.push_back(deal(order, shards(), transport_.rank() * mine + shard, sampler_.per_rank(position_.consumed),
+                          position_.consumed));
+  return orders;
 }
 
-Result<void> Trainer::step(std::span<const std::uint32_t> index) {
-  const double began = seconds_now();
-  PINSTEP_TRY(load(train_, index));
-  // By samples, not by ranks. All ranks have equally many in a step, the last of an epoch included.
-  const float scale = 1 / (static_cast<float>(index.size()) * static_cast<float>(transport_.size()));
-  PINSTEP_TRY(model_->forward(index.size(), scale, totals_.array()));
-  PINSTEP_TRY(
-      model_->backward(index.size(), [this](std::size_t parameter) { return reducer_->ready(parameter); }));
+// The images given before are free for others then: they must have been copied.
+Result<const LoadedImages*> Trainer::next(Loader& loader) {
+  PINSTEP_TRY(device_.synchronize(copied_));
+  return loader.next();
+}
+
+Result<void> Trainer::put(const LoadedImages& images) {
+  const std::size_t rows = images.samples.size();
+  PINSTEP_TRY(device_.copy(stream_, bytes_.array().data, images.values.data(), images.values.size(),
+                           Direction::to_device));
+  PINSTEP_TRY(device_.copy(stream_, model_->labels().data, images.labels.data(), rows, Direction::to_device));
+  PINSTEP_TRY(device_.record(copied_, stream_));
+  const std::array<Argument, 5> arguments{Read{bytes_.array()}, Write{model_->inputs()},
+                                          static_cast<std::uint32_t>(data_.train.pixels()), kMeanGrey,
+                                          1 / kDeviationGrey};
+  return device_.launch(stream_, kernel::kNormalise, rows, arguments);
+}
+
+Result<void> Trainer::work_on(const Portion& portion, const LoadedImages& images, float scale) {
+  PINSTEP_TRY(put(images));
+  const std::size_t rows = images.samples.size();
+  PINSTEP_TRY(model_->forward(rows, scale, totals_.array()));
+  const auto ready = [&](std::size_t parameter) {
+    return reducer_ && portion.ends_step ? reducer_->ready(parameter) : Result<void>();
+  };
+  PINSTEP_TRY(model_->backward(rows, portion.begins_shard ? Gradients::replace : Gradients::add, ready));
+  if (shard_sum_ && portion.ends_shard) PINSTEP_TRY(shard_sum_->keep(portion.shard));
+  seen_.insert(seen_.end(), portion.samples.begin(), portion.samples.end());
+  return {};
+}
+
+Result<void> Trainer::end_step(std::uint64_t samples) {
   const double computed = seconds_now();
-  PINSTEP_TRY(reducer_->finish());
+  PINSTEP_TRY(reducer_ ? reducer_->finish() : shard_sum_->finish());
   const double reduced = seconds_now();
-  const Array values = model_->values();
-  const std::array<Argument, 6> arguments{Update{values}, Read{model_->gradients()}, Update{velocity_.array()},
-                                          settings_.rate, settings_.momentum,        settings_.decay};
-  PINSTEP_TRY(device_.launch(stream_, kernel::kSgd, values.count, arguments));
-  seen_.insert(seen_.end(), index.begin(), index.end());
-  ++position_.steps;
-  position_.consumed += index.size() * transport_.size();
-  return on_step_ ? tell_step(index.size(), seconds_now() - began, reduced - computed) : Result<void>();
+  PINSTEP_TRY(optimizer_->step(++position_.steps, model_->values(), model_->gradients()));
+  position_.consumed += samples;
+  const double began = std::exchange(step_began_, seconds_now());
+  return on_step_ ? tell_step(samples / transport_.size(), step_began_ - began, reduced - computed)
+                  : Result<void>();
 }
 
 Result<void> Trainer::tell_step(std::size_t rows, double seconds, double waited) {
@@ -215,18 +260,26 @@ Result<EpochReport> Trainer::train(std::uint32_t epoch, const Border& border) {
   EpochReport report;
   report.epoch = epoch;
   const auto began = std::chrono::steady_clock::now();
-  const auto mine = sampler_.indices(epoch, transport_.rank(), position_.consumed);
-  std::span<const std::uint32_t> left = mine;
-  for (; !left.empty() && !is_finished(); ++report.steps) {
-    const std::size_t rows = std::min<std::size_t>(left.size(), settings_.batch);
-    PINSTEP_TRY(step(left.first(rows)));
-    report.samples += rows * transport_.size();
-    left = left.subspan(rows);
+  const EpochSteps steps(shards_of(epoch), settings_.batch, settings_.accumulate);
+  Loader loader(data_.train, samples_of(steps.portions()), settings_.loaders);
+  step_began_ = seconds_now();
+  for (const Portion& portion : steps.portions()) {
+    if (is_finished()) break;
+    // By samples, not by ranks: all shards have equally many in a step, the last of an epoch included.
+    const std::uint64_t samples = std::uint64_t{steps.rows(report.steps)} * shards();
+    const auto images = next(loader);
+    if (!images) return tl::unexpected(images.error());
+    PINSTEP_TRY(work_on(portion, **images, 1 / static_cast<float>(samples)));
+    if (!portion.ends_step) continue;
+    PINSTEP_TRY(end_step(samples));
+    ++report.steps;
+    report.samples += samples;
     if (!border) continue;
     const auto goes_on = border();
     if (!goes_on) return tl::unexpected(goes_on.error());
     report.is_whole = *goes_on;
     if (!report.is_whole) return report;
+    step_began_ = seconds_now();
   }
   const auto totals = take_totals();
   if (!totals) return tl::unexpected(totals.error());
@@ -236,7 +289,7 @@ Result<EpochReport> Trainer::train(std::uint32_t epoch, const Border& border) {
   report.loss = (*totals)[0] / counted;
   report.train_accuracy = (*totals)[1] / counted;
   PINSTEP_TRY(evaluate(report));
-  if (left.empty()) {
+  if (report.steps == steps.steps()) {
     position_ = {epoch + 1, 0, position_.steps};
   } else if (transport_.rank() == 0) {  // the epoch is not over: a run that goes on here counts on
     PINSTEP_TRY(device_.copy(stream_, totals_.array().data, totals->data(), totals_.array().bytes(),
@@ -247,13 +300,14 @@ Result<EpochReport> Trainer::train(std::uint32_t epoch, const Border& border) {
 }
 
 Result<void> Trainer::evaluate(EpochReport& report) {
-  const auto mine = evaluation_indices(data_.test.count, transport_.size(), transport_.rank());
-  std::span<const std::uint32_t> left = mine;
-  while (!left.empty()) {
-    const std::size_t rows = std::min<std::size_t>(left.size(), kEvaluationRows);
-    PINSTEP_TRY(load(test_, left.first(rows)));
-    PINSTEP_TRY(model_->forward(rows, 0, totals_.array()));
-    left = left.subspan(rows);
+  const EpochSteps batches({evaluation_indices(data_.test.count, transport_.size(), transport_.rank())},
+                           kEvaluationRows, 1);
+  Loader loader(data_.test, samples_of(batches.portions()), settings_.loaders);
+  for (std::size_t i = 0; i < batches.portions().size(); ++i) {
+    const auto images = next(loader);
+    if (!images) return tl::unexpected(images.error());
+    PINSTEP_TRY(put(**images));
+    PINSTEP_TRY(model_->forward((*images)->samples.size(), 0, totals_.array()));
   }
   const auto totals = take_totals();
   if (!totals) return tl::unexpected(totals.error());
@@ -264,18 +318,20 @@ Result<void> Trainer::evaluate(EpochReport& report) {
 
 std::vector<Trainer::NamedArray> Trainer::state() {
   std::vector<NamedArray> state;
-  for (const auto& [prefix, all] : {std::pair{"", model_->values()}, std::pair{"momentum.", velocity_.array()}})
+  const auto add = [&](const std::string& prefix, Array all) {
     for (const Parameter& parameter : model_->parameters())
       state.push_back({prefix + parameter.name, parameter.shape, all.part(parameter.offset, parameter.count)});
+  };
+  add("", model_->values());
+  for (const Optimizer::Moment& moment : optimizer_->moments()) add(std::string(moment.name) + ".", moment.array);
   state.push_back({"totals", {totals_.array().count}, totals_.array()});
   return state;
 }
 
 // Batch and learning rate are not in it: who goes on with another number of ranks may want to change them.
 std::map<std::string, std::string> Trainer::identity() const {
-  std::string model = "mlp";
-  for (const std::uint32_t size : sizes()) model += " " + std::to_string(size);
-  return {{"model", model},
+  return {{"model", std::string(name(settings_.model.kind)) + " " + describe(layers_)},
+          {"optimizer", std::string(name(settings_.optimizer.kind))},
           {"seed", std::to_string(settings_.seed)},
           {"data", sha256_hex(sha256_hex(data_.train.values) + sha256_hex(data_.train.labels))}};
 }

@@ -1,32 +1,41 @@
 // Data-parallel training: each rank has all parameters and its share of each batch; gradients are added up.
 //
 // Deterministic: with the same seed, data, settings and number of ranks all runs end with the same bits, on all
-// ranks. N ranks with batch B do the steps of one rank with batch N·B, but for the order of additions.
+// ranks. N ranks with batch B do the steps of one rank with batch N·B, but for the order of additions; with
+// virtual shards every number of ranks that divides theirs ends with the same bits.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/worker/checkpoint/checkpoint.h"
 #include "launcher/worker/data/images.h"
+#include "launcher/worker/data/loader.h"
 #include "launcher/worker/data/sampler.h"
+#include "launcher/worker/data/steps.h"
 #include "launcher/worker/device/memory.h"
 #include "launcher/worker/model/model.h"
 #include "launcher/worker/reducer/reducer.h"
+#include "launcher/worker/reducer/shards.h"
+#include "launcher/worker/train/optimizer.h"
 
 namespace pinstep::worker {
 
 struct TrainSettings {
   std::uint32_t epochs = 3;
-  std::uint32_t batch = 64;  // of each rank
-  float rate = 0.05F;
-  float momentum = 0.9F;
-  float decay = 0;
+  std::uint32_t batch = 64;      // of each rank, or of each virtual shard
+  std::uint32_t accumulate = 1;  // batches to a step
   std::uint64_t seed = 1;
-  std::vector<std::uint32_t> hidden{256, 128};
+  ModelSpec model;
+  OptimizerSettings optimizer;
+  Tail tail = Tail::repeat;
+  std::vector<Order> orders;     // instead of the seed's, as in Sampler
+  std::uint32_t shards = 0;      // virtual ones; 0: none
+  unsigned loaders = 1;          // threads that put batches together; 0: the training thread does
   std::uint64_t most_steps = 0;  // in all; 0: no limit
   BucketSizes buckets;
 };
@@ -50,11 +59,6 @@ struct StepReport {
   double seconds = 0;
   double waited = 0;  // of them, for the other ranks' gradients after the backward pass
   double loss = 0;    // mean of this rank's samples, before the step
-};
-
-// Images and labels of a set in a device's memory.
-struct DeviceImages {
-  Memory values, labels;
 };
 
 class Trainer {
@@ -96,19 +100,28 @@ class Trainer {
   // The gradient of the last step, added up over all ranks.
   Result<std::vector<float>> gradient();
 
+  const std::vector<LayerPlan>& layers() const { return layers_; }
   const Model& model() const { return *model_; }
-  std::vector<std::uint32_t> sizes() const;
-  std::size_t buckets() const { return reducer_->buckets().size(); }
+  // In which gradients are exchanged; with virtual shards they are exchanged as a whole.
+  std::size_t buckets() const { return reducer_ ? reducer_->buckets().size() : 1; }
 
  private:
   Trainer(Device& device, Transport& transport, const DataSet& data, const TrainSettings& settings);
   Result<void> prepare();
-  Result<void> upload(const Images& images, DeviceImages& to);
+  Result<void> allocate();
+  Result<void> prepare_reduction();
   Result<void> begin_values();
   // All ranks together: whether the text is the same on all.
   Result<void> agree(const std::string& text, const std::string& what);
-  Result<void> load(const DeviceImages& images, std::span<const std::uint32_t> index);
-  Result<void> step(std::span<const std::uint32_t> index);
+
+  // Virtual shards of all ranks, or the ranks where there are none.
+  std::uint32_t shards() const { return settings_.shards > 0 ? settings_.shards : transport_.size(); }
+  std::vector<Order> shards_of(std::uint32_t epoch) const;
+  Result<const LoadedImages*> next(Loader& loader);
+  // The first rows of the model's inputs and labels.
+  Result<void> put(const LoadedImages& images);
+  Result<void> work_on(const Portion& portion, const LoadedImages& images, float scale);
+  Result<void> end_step(std::uint64_t samples);
   Result<void> tell_step(std::size_t rows, double seconds, double waited);
   Result<void> evaluate(EpochReport& report);
   // totals_ of all ranks, and zero again.
@@ -131,17 +144,21 @@ class Trainer {
   Transport& transport_;
   const DataSet& data_;
   const TrainSettings settings_;
-  const Sampler sampler_;
+  const Sampler sampler_;  // whose ranks are the shards
+  std::vector<LayerPlan> layers_;
   Stream stream_;
+  Event copied_;  // the last images, from where the loader had them
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Reducer> reducer_;
-  DeviceImages train_, test_;
-  Memory index_, totals_, velocity_;
-  std::vector<std::int32_t> host_index_;
+  std::optional<Optimizer> optimizer_;
+  std::unique_ptr<Reducer> reducer_;  // one of the two
+  std::optional<ShardSum> shard_sum_;
+  Memory bytes_;  // of a batch's images
+  Memory totals_;
   std::vector<std::uint32_t> seen_;
   std::function<void(const StepReport&)> on_step_;
   double told_loss_ = 0;  // of totals_, that steps have told
   Position position_;
+  double step_began_ = 0;
 };
 
 }  // namespace pinstep::worker

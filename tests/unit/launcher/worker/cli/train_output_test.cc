@@ -21,8 +21,11 @@ EpochReport epoch() {
 }
 
 TEST(TrainOutput, LinesForPeople) {
-  EXPECT_EQ(line_of(Start{1, "none", "cpu", 0, {784, 10}, 7850, 1, 1}, Form::text),
+  EXPECT_EQ(line_of(Start{1, "none", "cpu", 0, "mlp", "784-10", "sgd", 0, 7850, 1, 1}, Form::text),
             "1 rank on cpu, transport none: mlp 784-10, 7850 parameters in 1 bucket, 1 image\n");
+  EXPECT_EQ(
+      line_of(Start{2, "gloo", "cpu", 0, "cnn", "2x2-c1-3", "sgd", 4, 25, 1, 8}, Form::text),
+      "2 ranks on cpu, transport gloo: cnn 2x2-c1-3, 25 parameters in 1 bucket, 8 images, 4 virtual shards\n");
   EXPECT_EQ(line_of(epoch(), Form::text), "epoch 2  loss 0.5000  accuracy 0.8765  1280 samples/s\n");
   EXPECT_EQ(line_of_end("abc", "", Form::text), "weights abc\n");
   EXPECT_EQ(line_of_end("abc", "out", Form::text), "weights abc, saved in out\n");
@@ -38,10 +41,12 @@ TEST(TrainOutput, CheckpointsForPeople) {
 }
 
 TEST(TrainOutput, LinesForPrograms) {
-  EXPECT_EQ(line_of(Start{2, "gloo", "cpu", 1, {784, 10}, 7850, 3, 600}, Form::json),
-            R"({"event":"start","ranks":2,"transport":"gloo","device":"cpu","threads":1,"model":"mlp",)"
-            R"("sizes":[784,10],"parameters":7850,"buckets":3,"images":600,"restart":0})"
-            "\n");
+  EXPECT_EQ(
+      line_of(Start{2, "gloo", "cpu", 1, "mlp", "784-10", "adamw", 4, 7850, 3, 600}, Form::json),
+      R"({"event":"start","ranks":2,"transport":"gloo","device":"cpu","threads":1,"model":"mlp",)"
+      R"("layers":"784-10","optimizer":"adamw","virtual_shards":4,"parameters":7850,"buckets":3,"images":600,)"
+      R"("restart":0})"
+      "\n");
   EXPECT_EQ(line_of(epoch(), Form::json),
             R"({"event":"epoch","epoch":2,"steps":10,"loss":0.5,"train_accuracy":0.75,"test_loss":0.25,)"
             R"("accuracy":0.8765,"samples":640,"seconds":0.5,"samples_per_second":1280.0})"

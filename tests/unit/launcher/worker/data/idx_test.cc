@@ -105,7 +105,7 @@ TEST(ReadDataSet, TakesFilesWithAndWithoutGz) {
   auto data = read_data_set(directory.path());
   ASSERT_THAT(data, Succeeds());
   EXPECT_EQ(data->train.count, 2U);
-  EXPECT_EQ(data->train.pixels, 2U);
+  EXPECT_EQ(data->train.pixels(), 2U);
   EXPECT_EQ(data->train.classes, 3U);
   EXPECT_EQ(data->test.values, "ef");
   data->train.shorten(1);

@@ -7,11 +7,14 @@
 #include <numeric>
 
 #include "launcher/worker/data/random.h"
+#include "tests/unit/support/results.h"
 
 namespace pinstep::worker {
 namespace {
 
-using Indices = std::vector<std::uint32_t>;
+using testing_support::FailsWith;
+using testing_support::Succeeds;
+using Indices = Order;
 
 // What torch.utils.data.DistributedSampler(shuffle=False) gives for these, rank by rank.
 TEST(Sampler, DealsAsDistributedSamplerDoes) {
@@ -29,7 +32,7 @@ TEST(Sampler, DealsAsDistributedSamplerDoes) {
       {0, 2, Tail::repeat, {{}, {}}},
   };
   for (const auto& [samples, ranks, tail, dealt] : cases) {
-    const Sampler sampler{samples, ranks, 0, tail};
+    const Sampler sampler{samples, ranks, 0, tail, {}};
     Indices order(samples);
     std::iota(order.begin(), order.end(), 0U);
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
@@ -40,7 +43,7 @@ TEST(Sampler, DealsAsDistributedSamplerDoes) {
 TEST(Sampler, RanksAreDisjointAndCoverTheDataUpToPadding) {
   for (const std::uint32_t samples : {1U, 5U, 64U, 101U})
     for (const std::uint32_t ranks : {1U, 2U, 3U, 7U}) {
-      const Sampler sampler{samples, ranks, 3, Tail::repeat};
+      const Sampler sampler{samples, ranks, 3, Tail::repeat, {}};
       std::map<std::uint32_t, std::uint32_t> times;
       for (std::uint32_t rank = 0; rank < ranks; ++rank)
         for (const std::uint32_t index : sampler.indices(2, rank)) ++times[index];
@@ -52,9 +55,68 @@ TEST(Sampler, RanksAreDisjointAndCoverTheDataUpToPadding) {
     }
 }
 
+// What was consumed and what is left are the epoch, whoever consumed it, and nothing is done twice but what
+// fills up.
+TEST(Sampler, GoesOnInTheMiddleOfAnEpochWithAnotherNumberOfRanks) {
+  for (const std::uint32_t before : {1U, 2U, 3U, 7U})
+    for (const std::uint32_t after : {1U, 2U, 4U, 5U})
+      for (const std::uint32_t each : {0U, 3U, 14U}) {
+        const Sampler first{101, before, 3, Tail::repeat, {}}, second{101, after, 3, Tail::repeat, {}};
+        std::map<std::uint32_t, std::uint32_t> times;
+        for (std::uint32_t rank = 0; rank < before; ++rank) {
+          const Indices mine = first.indices(2, rank);
+          for (std::uint32_t i = 0; i < each; ++i) ++times[mine[i]];
+        }
+        const std::uint64_t consumed = std::uint64_t{each} * before;
+        for (std::uint32_t rank = 0; rank < after; ++rank)
+          for (const std::uint32_t index : second.indices(2, rank, consumed)) ++times[index];
+        EXPECT_EQ(times.size(), 101U);
+        std::uint64_t sum = 0;
+        for (const auto& [index, count] : times) sum += count;
+        EXPECT_LT(sum, 101 + after) << before << " then " << after;
+      }
+  const Sampler sampler{7, 3, 1, Tail::repeat, {}};
+  const Indices whole = sampler.indices(1, 2);
+  EXPECT_EQ(sampler.indices(1, 2, 3), (Indices{whole[1], whole[2]}));
+  EXPECT_TRUE(sampler.indices(1, 0, 7).empty());
+  EXPECT_TRUE(sampler.indices(1, 0, 9).empty());
+}
+
+TEST(Sampler, GivenOrdersTakeTurns) {
+  const Sampler sampler{3, 1, 1, Tail::repeat, {{2, 1, 0}, {0, 2, 1}}};
+  EXPECT_EQ(sampler.indices(1, 0), (Indices{2, 1, 0}));
+  EXPECT_EQ(sampler.indices(2, 0), (Indices{0, 2, 1}));
+  EXPECT_EQ(sampler.indices(3, 0), (Indices{2, 1, 0}));
+}
+
+TEST(ParseOrders, ReadsALinePerEpoch) {
+  const auto orders = parse_orders("2 0 1\n\n 0  1 2 \n", 3, "file");
+  ASSERT_THAT(orders, Succeeds());
+  EXPECT_EQ(*orders, (std::vector<Order>{{2, 0, 1}, {0, 1, 2}}));
+}
+
+TEST(ParseOrders, RefusesWhatIsNoPermutation) {
+  const struct {
+    const char* text;
+    const char* cause;
+  } cases[] = {
+      {"", "file: no line with samples"},
+      {"\n\n", "file: no line with samples"},
+      {"0 1 2\n0 1", "file:2: 2 samples, not 3"},
+      {"0 1 1", "file:1: '1' is not a sample that is left, of 3"},
+      {"0 1 3", "file:1: '3' is not a sample that is left, of 3"},
+      {"0 1 2 0", "file:1: '0' is not a sample that is left, of 3"},
+      {"0 1 -2", "file:1: '-2' is not a sample that is left, of 3"},
+      {"0,1,2", "file:1: '0,1,2' is not a sample that is left, of 3"},
+      {"0 1 4294967296", "file:1: '4294967296' is not a sample that is left, of 3"},
+  };
+  for (const auto& [text, cause] : cases)
+    EXPECT_THAT(parse_orders(text, 3, "file"), FailsWith(ErrorKind::corrupt, cause));
+}
+
 TEST(Sampler, ABatchOfAllRanksIsABatchOfOneRank) {
   constexpr std::uint32_t kRanks = 4, kBatch = 5;
-  const Sampler many{200, kRanks, 9, Tail::repeat}, one{200, 1, 9, Tail::repeat};
+  const Sampler many{200, kRanks, 9, Tail::repeat, {}}, one{200, 1, 9, Tail::repeat, {}};
   const Indices all = one.indices(1, 0);
   for (std::uint32_t step = 0; step < 200 / kRanks / kBatch; ++step) {
     Indices together;
@@ -75,7 +137,7 @@ TEST(Sampler, WhatIsLeftOfAnEpochIsDealtToAnyNumberOfRanks) {
   for (const std::uint32_t samples : {1U, 10U, 23U, 64U})
     for (std::uint64_t consumed = 0; consumed <= samples + 2; ++consumed)
       for (const std::uint32_t ranks : {1U, 2U, 3U, 7U}) {
-        const Sampler sampler{samples, ranks, 5, Tail::repeat};
+        const Sampler sampler{samples, ranks, 5, Tail::repeat, {}};
         const Indices order = permutation(samples, 5, 2);
         Indices used(order.begin(),
                      order.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(consumed, samples)));

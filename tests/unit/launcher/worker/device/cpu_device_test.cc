@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "launcher/worker/device/cpu_kernels.h"
 #include "launcher/worker/device/kernels.h"
 #include "launcher/worker/device/memory.h"
 #include "tests/unit/launcher/worker/support/ranks.h"
@@ -81,30 +82,76 @@ TEST(CpuDevice, MemoryHasItsSizeAndAlignment) {
   EXPECT_EQ(static_cast<const double*>(memory->array().data)[2], 0);
 }
 
-TEST(CpuKernels, GatherPicksAndNormalises) {
-  Bytes images{0, 10, 20, 30, 40, 50}, labels{1, 2, 3}, out_labels(2);
-  std::vector<std::int32_t> index{2, 0};
+TEST(CpuKernels, NormaliseShiftsAndScales) {
+  Bytes bytes{0, 10, 20, 255};
   Floats out(4);
-  const auto gather = [&] {
-    return launch<8>(kernel::kGather, 2,
-                     {Read{array(images)}, Read{array(labels)}, Read{array(index)}, Write{array(out)},
-                      Write{array(out_labels)}, 2U, 10.0F, 0.1F});
-  };
-  ASSERT_THAT(gather(), Succeeds());
-  EXPECT_EQ(out, (Floats{3, 4, -1, 0}));
-  EXPECT_EQ(out_labels, (Bytes{3, 1}));
-  for (const std::int32_t outside : {-1, 3}) {
-    index[1] = outside;
-    EXPECT_THAT(gather(), FailsWith(ErrorKind::invalid, "arguments that do not fit kernel 'gather'"));
-  }
+  ASSERT_THAT((launch<5>(kernel::kNormalise, 2, {Read{array(bytes)}, Write{array(out)}, 2U, 10.0F, 0.5F})),
+              Succeeds());
+  EXPECT_EQ(out, (Floats{-5, 0, 5, 122.5F}));
 }
 
-TEST(CpuKernels, ReluAndItsGradient) {
-  Floats x{-1, 0, 2, 3}, gradient{5, 6, 7, 8};
-  ASSERT_THAT((launch<2>(kernel::kRelu, 2, {Update{array(x)}, 2U})), Succeeds());
-  EXPECT_EQ(x, (Floats{0, 0, 2, 3}));
-  ASSERT_THAT((launch<3>(kernel::kReluBackward, 2, {Update{array(gradient)}, Read{array(x)}, 2U})), Succeeds());
+TEST(CpuKernels, BiasAndReluAndTheirGradient) {
+  Floats x{-1, 0, 2, 3}, bias{0.5F, -2}, gradient{5, 6, 7, 8}, sums{100, 200};
+  ASSERT_THAT((launch<3>(kernel::kBiasRelu, 2, {Update{array(x)}, Read{array(bias)}, 2U})), Succeeds());
+  EXPECT_EQ(x, (Floats{0, 0, 2.5F, 1}));
+  const auto backward = [&](float beta) {
+    return launch<5>(kernel::kBiasReluGradient, 2,
+                     {Update{array(gradient)}, Read{array(x)}, Update{array(sums)}, 2U, beta});
+  };
+  ASSERT_THAT(backward(1), Succeeds());
   EXPECT_EQ(gradient, (Floats{0, 0, 7, 8}));
+  EXPECT_EQ(sums, (Floats{107, 208}));
+  sums = {std::nanf(""), 1};  // must not matter
+  ASSERT_THAT(backward(0), Succeeds());
+  EXPECT_EQ(sums, (Floats{7, 8}));
+  gradient = {1, 2, 3, 4};
+  ASSERT_THAT((launch<4>(kernel::kBiasGradient, 2, {Read{array(gradient)}, Update{array(sums)}, 2U, 1.0F})),
+              Succeeds());
+  EXPECT_EQ(sums, (Floats{11, 14}));
+}
+
+// Two channels of 2 × 4 pixels and an odd row; whatever the inner order, the maxima are the same.
+TEST(CpuKernels, MaxPoolTakesTheLargestAndSpreadsItsGradient) {
+  for (const std::size_t channels : {std::size_t{2}, std::size_t{16}, std::size_t{32}}) {
+    constexpr std::uint32_t kRows = 3, kColumns = 5, kPooled = 2;
+    const std::size_t lanes = cpu_lanes(channels), pixels = kRows * kColumns;
+    const auto inner = [&](std::size_t channel, std::size_t pixel, std::size_t of) {
+      return (channel / lanes * of + pixel) * lanes + channel % lanes;
+    };
+    Floats x(channels * pixels);
+    for (std::size_t c = 0; c < channels; ++c)
+      for (std::size_t p = 0; p < pixels; ++p)
+        x[inner(c, p, pixels)] = static_cast<float>((p * 7 + c * 3) % 11) - 5;
+    for (const std::uint32_t plain : {0U, 1U}) {
+      Floats y(channels * kPooled), slope(x.size(), 99), gradient(y.size());
+      Bytes choice(y.size());
+      const auto at = [&](std::size_t c, std::size_t p) {
+        return plain ? c * kPooled + p : inner(c, p, kPooled);
+      };
+      const auto c32 = static_cast<std::uint32_t>(channels);
+      ASSERT_THAT(
+          (launch<7>(kernel::kMaxPool, 1,
+                     {Read{array(x)}, Write{array(y)}, Write{array(choice)}, kRows, kColumns, c32, plain})),
+          Succeeds());
+      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i) + 1;
+      ASSERT_THAT((launch<8>(kernel::kMaxPoolGradient, 1,
+                             {Read{array(gradient)}, Read{array(y)}, Read{array(choice)}, Write{array(slope)},
+                              kRows, kColumns, c32, plain})),
+                  Succeeds());
+      for (std::size_t c = 0; c < channels; ++c) {
+        Floats expected(pixels);
+        for (std::size_t p = 0; p < kPooled; ++p) {
+          std::size_t largest = 2 * p;
+          for (const std::size_t other : {2 * p + 1, kColumns + 2 * p, kColumns + 2 * p + 1})
+            if (x[inner(c, other, pixels)] > x[inner(c, largest, pixels)]) largest = other;
+          EXPECT_EQ(y[at(c, p)], x[inner(c, largest, pixels)]);
+          if (y[at(c, p)] > 0) expected[largest] = gradient[at(c, p)];
+        }
+        for (std::size_t p = 0; p < pixels; ++p)
+          EXPECT_EQ(slope[inner(c, p, pixels)], expected[p]) << c << " " << p;
+      }
+    }
+  }
 }
 
 TEST(CpuKernels, CrossEntropyOfLargeLogitsIsFinite) {
@@ -128,17 +175,6 @@ TEST(CpuKernels, ALabelBeyondTheClassesIsRefused) {
   std::vector<double> totals(2);
   EXPECT_FALSE(launch<5>(kernel::kSoftmaxCrossEntropy, 1,
                          {Update{array(logits)}, Read{array(labels)}, Update{array(totals)}, 3U, 1.0F}));
-}
-
-// As torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.5) does two steps from p=1 with g=1.
-TEST(CpuKernels, SgdIsThatOfPyTorch) {
-  Floats p{1}, g{1}, v{0};
-  for (const float expected : {0.85F, 0.5725F}) {
-    ASSERT_THAT(
-        (launch<6>(kernel::kSgd, 1, {Update{array(p)}, Read{array(g)}, Update{array(v)}, 0.1F, 0.9F, 0.5F})),
-        Succeeds());
-    EXPECT_NEAR(p[0], expected, 1e-6);
-  }
 }
 
 }  // namespace

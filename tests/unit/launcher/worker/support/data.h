@@ -7,7 +7,7 @@
 namespace pinstep::testing_support {
 
 inline worker::Images made_up_images(std::uint32_t count, std::uint64_t part) {
-  worker::Images images{count, 16, 4, std::string(std::size_t{count} * 16, '\0'), std::string(count, '\0')};
+  worker::Images images{count, 4, 4, 4, std::string(std::size_t{count} * 16, '\0'), std::string(count, '\0')};
   worker::CounterRandom random(7, part);
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto label = static_cast<std::uint32_t>(random.below(4));

@@ -43,8 +43,8 @@ class MuteTransport final : public Transport {
 TrainSettings settings(std::uint32_t batch) {
   TrainSettings settings;
   settings.batch = batch;
-  settings.hidden = {12, 9};
-  settings.rate = 0.1F;
+  settings.model.hidden = {12, 9};
+  settings.optimizer.rate = 0.1F;
   settings.buckets = {100, 300};  // several of them
   return settings;
 }
@@ -119,6 +119,89 @@ TEST(Trainer, RanksAndRunsEndWithTheSameBits) {
   EXPECT_FALSE(same_bits(train(Kind::gloo, 3, three, data)[0].values, first[0].values));
 }
 
+TEST(Trainer, WithVirtualShardsEachNumberOfRanksEndsWithTheSameBits) {
+  const DataSet data = made_up_data(101);
+  for (const bool is_cnn : {false, true}) {
+    if (is_cnn && !CpuConvolutions::are_there()) continue;
+    TrainSettings sharded = settings(3);
+    sharded.epochs = 2;
+    sharded.shards = 12;
+    sharded.accumulate = 2;
+    if (is_cnn) sharded.model = {ModelSpec::Kind::cnn, {9}, {16}, 0, 0};
+    const Trained one = train(Kind::threads, 1, sharded, data)[0];
+    for (const std::uint32_t ranks : {2U, 3U, 4U, 6U})
+      for (const Kind kind : {Kind::threads, Kind::gloo}) {
+        const auto many = train(kind, ranks, sharded, data);
+        for (const Trained& rank : many) EXPECT_TRUE(same_bits(rank.values, one.values)) << ranks;
+        EXPECT_NEAR(many[0].reports[1].loss, one.reports[1].loss, 1e-12);
+        EXPECT_EQ(many[0].reports[1].accuracy, one.reports[1].accuracy);
+        EXPECT_EQ(many[0].reports[1].samples, one.reports[1].samples);
+      }
+    // And the same as without, but for rounding.
+    TrainSettings plain = sharded;
+    plain.shards = 0;
+    plain.batch = 3 * 12;
+    EXPECT_LT(largest_difference(train(Kind::threads, 1, plain, made_up_data(96))[0].values,
+                                 train(Kind::threads, 2, sharded, made_up_data(96))[0].values),
+              1e-4F);
+  }
+}
+
+TEST(Trainer, RefusesShardsThatItsRanksCannotShareEvenly) {
+  run_ranks(Kind::threads, 2, [](Device& device, Transport& transport) {
+    const DataSet data = made_up_data(10);
+    TrainSettings odd = settings(2);
+    odd.shards = 3;
+    EXPECT_THAT(
+        Trainer::create(device, transport, data, odd),
+        testing_support::FailsWith(ErrorKind::conflict, "3 virtual shards cannot be dealt evenly to 2 ranks",
+                                   "--virtual-shards takes a multiple of the number of ranks"));
+  });
+}
+
+TEST(Trainer, AccumulatedBatchesMakeTheStepOfALargeOne) {
+  const DataSet data = made_up_data(101);
+  for (const auto optimizer : {OptimizerSettings::Kind::sgd, OptimizerSettings::Kind::adamw}) {
+    TrainSettings large = settings(24), small = settings(8);
+    small.accumulate = 3;
+    large.optimizer.kind = small.optimizer.kind = optimizer;
+    large.optimizer.rate = small.optimizer.rate = 0.01F;
+    for (const std::uint32_t ranks : {1U, 2U}) {
+      const auto one = train(Kind::threads, ranks, large, data),
+                 other = train(Kind::threads, ranks, small, data);
+      EXPECT_LT(largest_difference(one[0].values, other[0].values), 1e-4F);
+      EXPECT_EQ(one[0].reports[0].steps, other[0].reports[0].steps);
+      EXPECT_EQ(one[0].seen, other[0].seen);
+    }
+  }
+}
+
+TEST(Trainer, TheNumberOfLoadersDoesNotChangeABit) {
+  const DataSet data = made_up_data(101);
+  TrainSettings none = settings(8);
+  none.loaders = 0;
+  const auto expected = train(Kind::threads, 2, none, data);
+  for (const unsigned loaders : {1U, 4U}) {
+    TrainSettings some = settings(8);
+    some.loaders = loaders;
+    EXPECT_TRUE(same_bits(train(Kind::threads, 2, some, data)[1].values, expected[0].values));
+  }
+}
+
+TEST(Trainer, TakesGivenOrdersAndDropsTheRest) {
+  const DataSet data = made_up_data(7);
+  TrainSettings given = settings(2);
+  given.orders = {{6, 5, 4, 3, 2, 1, 0}, {0, 2, 4, 6, 1, 3, 5}};
+  given.epochs = 3;
+  using Seen = std::vector<std::uint32_t>;
+  auto trained = train(Kind::threads, 3, given, data);
+  EXPECT_EQ(trained[1].seen, (Seen{5, 2, 6, 2, 1, 0, 5, 2, 6}));
+  given.tail = Tail::drop;
+  trained = train(Kind::threads, 3, given, data);
+  EXPECT_EQ(trained[1].seen, (Seen{5, 2, 2, 1, 5, 2}));
+  EXPECT_EQ(trained[0].reports[0].samples, 6U);
+}
+
 TEST(Trainer, TheSizeOfBucketsDoesNotChangeWhatIsLearnt) {
   const DataSet data = made_up_data(96);
   TrainSettings small = settings(8), large = settings(8);
@@ -163,6 +246,22 @@ TEST(Trainer, LearnsAndSaysTheSameOnAllRanks) {
   // Of 101 images, whatever the number of ranks.
   const double right = trained[0].reports[4].accuracy * 101;
   EXPECT_NEAR(right, std::round(right), 1e-9);
+}
+
+TEST(Trainer, EachModelAndOptimizerLearns) {
+  const DataSet data = made_up_data(400);
+  for (const auto kind : {ModelSpec::Kind::mlp, ModelSpec::Kind::cnn, ModelSpec::Kind::synthetic}) {
+    if (kind == ModelSpec::Kind::cnn && !CpuConvolutions::are_there()) continue;
+    for (const auto optimizer : {OptimizerSettings::Kind::sgd, OptimizerSettings::Kind::adamw}) {
+      TrainSettings five = settings(10);
+      five.epochs = 5;
+      five.model = {kind, {16}, {16}, 2000, 2};
+      five.optimizer.kind = optimizer;
+      five.optimizer.rate = optimizer == OptimizerSettings::Kind::sgd ? 0.05F : 0.005F;
+      EXPECT_GT(train(Kind::threads, 2, five, data)[0].reports[4].accuracy, 0.9)
+          << name(kind) << " " << name(optimizer);
+    }
+  }
 }
 
 TEST(Trainer, RanksThatDifferInSettingsOrDataAreNamed) {
