@@ -24,10 +24,12 @@ def test_deliberate_failure_is_seen(cluster):
 
 @pytest.mark.parametrize("nodes", [2, 4])
 def test_three_epochs_reach_88_percent(cluster, nodes):
-    """Per rank and step 128 / N images, so that both do the same steps but for rounding."""
+    """Per rank and step 128 / N images, so that both do the same steps but for rounding, which leads them to within a
+    percent of each other; the limit is two percent below."""
     saved = f"/home/alice/{cluster.new_name('weights')}"
     result = cluster.srun(f"-N{nodes}", f"-n{nodes}", "pinstep-launch", "--", "pinstep-worker", "train", "--model=cnn",
-                          f"--batch={128 // nodes}", "--lr=0.1", "--epochs=3", "--timeout=300", f"--save={saved}").ok()
+                          f"--batch={128 // nodes}", "--optimizer=adamw", "--lr=0.003", "--epochs=3", "--timeout=300",
+                          f"--save={saved}", timeout=280).ok()
     assert result.lines[0].startswith(f"{nodes} ranks on cpu, transport gloo: cnn 28x28-c16-c32-128-10")
     printed = [float(line.split("accuracy ")[1].split()[0]) for line in result.lines[1:4]]
     print(printed)
