@@ -281,6 +281,24 @@ def test_twenty_builders_on_two_nodes_without_flock_build_once_and_download_once
 
 # ---- what a step costs
 
+def whole_calls(trace):
+    """(pid, call) as they ended: where two processes call at once, strace writes a call in two pieces."""
+    begun = {}
+    for line in trace.splitlines():
+        pid, call = line.split(None, 1)
+        if call.endswith("<unfinished ...>"):
+            begun[pid] = call.removesuffix("<unfinished ...>")
+        elif call.startswith("<... "):
+            yield pid, begun.pop(pid, "") + call.split(" resumed>", 1)[1]
+        else:
+            yield pid, call
+
+
+def test_a_call_that_strace_wrote_in_two_pieces_is_one():
+    trace = '7  execve("/a", <unfinished ...>\n8 openat(AT_FDCWD, "b") = 3\n7 <... execve resumed>["a"]) = 0\n'
+    assert list(whole_calls(trace)) == [("8", 'openat(AT_FDCWD, "b") = 3'), ("7", 'execve("/a", ["a"]) = 0')]
+
+
 def test_a_step_starts_no_process_and_opens_no_connection_to_activate(cluster):
     project = Project(cluster, SMALL)
     project.run("srun", "--env-spec=environment.yml", "true").ok()
@@ -291,17 +309,22 @@ def test_a_step_starts_no_process_and_opens_no_connection_to_activate(cluster):
                            user="root", node=cluster.nodes[0])
     wait_until(lambda: cluster.path(trace).exists(), "strace attached")
     project.run("srun", f"--nodelist={cluster.nodes[0]}", "-N1", "-n1", f"--env-spec={prefix}", "show-prefix").ok()
-    wait_until(lambda: "bin/show-prefix" in cluster.path(trace).read_text(), "the trace is written")
+
+    def calls():
+        return list(whole_calls(cluster.path(trace).read_text()))
+
+    def executed(of):
+        return [call for _, call in of if call.startswith("execve(") and call.endswith("= 0")]
+
+    wait_until(lambda: any("show-prefix" in call for call in executed(calls())), "the trace is written")
     strace.terminate()
     strace.communicate()
-    lines = cluster.path(trace).read_text().splitlines()
-    opened = next(i for i, line in enumerate(lines) if "conda-meta/pinstep/activation" in line)
-    pid = lines[opened].split()[0]
-    task = [line for line in lines[opened:] if line.split()[0] == pid]
-    until_exec = task[:next(i for i, line in enumerate(task) if "execve(" in line)]
-    assert not any("socket(" in line or "connect(" in line for line in until_exec)
-    executed = [line for line in lines[opened:] if "execve(" in line and "= 0" in line]
-    assert "show-prefix" in executed[0]
+    traced = calls()
+    opened = next(i for i, (_, call) in enumerate(traced) if "conda-meta/pinstep/activation" in call)
+    task = [call for pid, call in traced[opened:] if pid == traced[opened][0]]
+    until_exec = task[:next(i for i, call in enumerate(task) if call.startswith("execve("))]
+    assert not any(call.startswith(("socket(", "connect(")) for call in until_exec)
+    assert "show-prefix" in executed(traced[opened:])[0]
 
 
 # ---- without the plugin
