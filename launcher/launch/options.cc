@@ -136,6 +136,20 @@ tl::unexpected<Error> unknown(std::string_view word) {
               near ? "did you mean '" + std::string(*near) + "'?" : "put -- before the program");
 }
 
+// What --help says of an option, in one line: that has the values that it can have.
+std::string help_of(std::string_view name) {
+  const std::string_view usage = kLaunchUsage;
+  const auto begin = usage.find("\n  " + std::string(name)) + 1;
+  std::string help;
+  for (const std::string_view line : split(usage.substr(begin), '\n')) {
+    const bool is_of_next = !help.empty() && !line.starts_with("      ");
+    if (line.empty() || is_of_next) break;
+    for (const std::string_view word : split(line, ' '))
+      if (!word.empty()) help.append(help.empty() ? "" : " ").append(word);
+  }
+  return help;
+}
+
 Result<void> check(const LaunchOptions& options) {
   const bool is_dry = options.action == Action::dry_run;
   if (is_dry && options.ranks == 0)
@@ -176,7 +190,7 @@ Result<LaunchOptions> parse_launch_options(const std::vector<std::string>& argum
     }
     if (!option->take(options, value))
       return fail(ErrorKind::usage, "option '" + std::string(name) + "' cannot be '" + value + "'",
-                  "pinstep-launch --help");
+                  help_of(name));
     if (options.action == Action::help || options.action == Action::version) return options;
   }
   options.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());

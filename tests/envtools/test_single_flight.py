@@ -112,13 +112,11 @@ def test_flock_is_never_asked(alice, server, tmp_path):
     assert not re.findall(r"^.*(?:flock\(|F_(?:OFD_)?SETLK).*$", trace.read_text(), re.MULTILINE)
 
 
-def test_a_second_build_is_quick(alice, server):
+def test_a_second_build_fetches_and_makes_nothing(alice, server):
     lock = alice.write("small.lock", explicit(server.url, chosen(made(), SMALL)))
     first = alice.build("--store=store", lock)
-    begin = time.monotonic()
     again = alice.build("--store=store", lock)
     assert not again["built"] and again["tree_hash"] == first["tree_hash"] and again["fetched"] == 0
-    assert time.monotonic() - begin < 1
 
 
 def test_who_lost_his_lease_unawares_takes_what_the_other_has_published(alice, server):
