@@ -15,6 +15,7 @@ WORKER = BUILD / "bin/pinstep-worker"
 MUTE = BUILD / "tests/pinstep-worker-mute"      # adds no gradients up
 HALTS = BUILD / "tests/pinstep-worker-halts"    # stops itself where it is told to
 TIMEOUT = 60            # seconds; for tests that hang
+ENDLESS = "--epochs=1000000"    # for runs that must last until the test ends them, however fast the machine
 
 
 @dataclass(frozen=True)

@@ -104,8 +104,10 @@ def test_without_rank_0_the_others_end_too():
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_rank_that_is_stopped_holds_nobody_up(rank):
-    ranks = Ranks(3, [*ENOUGH, "--timeout=5"], verb="check")
+    ranks = Ranks(3, [*ENOUGH, "--timeout=5"], verb="check", only=[0, 1])
+    ranks.wait_until_met(1)
     ranks.signal(rank, signal.SIGSTOP)
+    ranks.begin(2)      # without it nobody had ended by now
     ended = ranks.wait(besides=[rank])
     assert ended.codes == [1, 1]
     assert ended.seconds < 10

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import check
+from ranks import ENDLESS
 
 STOPPED = 75        # exit code
 SHORT = ["--images=600", "--test-images=100", "--batch=10", "--json"]     # 2 ranks: 30 steps an epoch
@@ -37,7 +38,7 @@ def names(directory):
 
 def stop(start, size, directory, number=signal.SIGTERM, *options, rank=0, **more):
     """Starts ranks, stops them by a signal to one of them somewhere after the third checkpoint; how they ended."""
-    ranks = start(size, *SHORT, "--epochs=400", f"--checkpoint={directory}", "--checkpoint-steps=7", *options, **more)
+    ranks = start(size, *SHORT, ENDLESS, f"--checkpoint={directory}", "--checkpoint-steps=7", *options, **more)
     ranks.wait_for('"steps":21,', 0)
     ranks.signal(rank, number)
     ended = ranks.wait()

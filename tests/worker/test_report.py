@@ -3,15 +3,16 @@
 import json
 import os
 import pty
+import re
+import select
 import signal
 import subprocess
-import threading
 import time
 import xml.etree.ElementTree as xml
 
 import pytest
 
-from ranks import WORKER
+from ranks import ENDLESS, TIMEOUT, WORKER
 
 QUICK = ["--images=1200", "--test-images=100", "--epochs=2", "--batch=30"]
 
@@ -48,19 +49,23 @@ def test_each_rank_leaves_its_events(train, tmp_path):
 
 
 def test_a_rank_that_is_slow_is_found(start, tmp_path):
-    """Rank 1 is stopped and started again, so that it has half of its time."""
-    ranks = start(3, "--images=6000", "--test-images=100", "--epochs=1000", "--hidden=512,512", "--batch=100",
+    """Rank 1 is stopped again and again, until the log has enough steps to tell."""
+    ranks = start(3, ENDLESS, "--images=6000", "--test-images=100", "--hidden=512,512", "--batch=100",
                   f"--log={tmp_path}")
     ranks.wait_for("epoch 1")
-    until = time.monotonic() + 12
-    while time.monotonic() < until:
-        for number in (signal.SIGSTOP, signal.SIGCONT):
-            ranks.signal(1, number)
-            time.sleep(0.05 if number == signal.SIGSTOP else 0.005)
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                ranks.signal(1, number)
+                time.sleep(0.05 if number == signal.SIGSTOP else 0.005)
+        told = json.loads(report("--json", tmp_path).stdout)
+        own = [rank["own_seconds_95"] for rank in told["ranks"]]
+        if own[1] > 1.5 * max(own[0], own[2]):
+            break
+        assert time.monotonic() < deadline, told["ranks"]
     ranks.kill()
-    told = json.loads(report("--json", tmp_path).stdout)
-    own = [rank["own_seconds_95"] for rank in told["ranks"]]
-    assert own[1] > 1.5 * max(own[0], own[2]), told["ranks"]
     assert told["unfinished"] == [0, 1, 2]
 
 
@@ -80,7 +85,7 @@ def test_the_report_is_text_and_a_picture(train, tmp_path):
 
 
 def test_a_run_that_failed_has_a_report(start, tmp_path):
-    ranks = start(2, "--epochs=1000", "--test-images=100", "--timeout=10", f"--log={tmp_path}")
+    ranks = start(2, ENDLESS, "--test-images=100", "--timeout=10", f"--log={tmp_path}")
     ranks.wait_for("epoch 1")
     ranks.signal(1, signal.SIGKILL)
     ended = ranks.wait(besides=[1])
@@ -102,23 +107,62 @@ def test_a_directory_without_logs(tmp_path):
     assert done.returncode == 1 and "has no log of a rank" in done.stderr
 
 
-def test_progress_is_shown_on_a_terminal_only(small):
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen([WORKER, "train", f"--data={small}", "--epochs=3"], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=terminal, env={"PATH": "/usr/bin:/bin"})
-    os.close(terminal)
+# ---- progress
+
+@pytest.fixture
+def terminal():
+    """(what a person sees, what a program writes to)"""
+    both = pty.openpty()
+    yield both
+    for end in both:
+        os.close(end)
+
+
+@pytest.fixture
+def endless(small):
+    """endless(stderr, stdout, *options): training alone, until the test ends."""
+    processes = []
+
+    def begin(stderr, stdout, *options):
+        processes.append(subprocess.Popen([WORKER, "train", f"--data={small}", ENDLESS, *options], stdin=subprocess.DEVNULL,
+                                          stdout=stdout, stderr=stderr, env={"PATH": "/usr/bin:/bin"}))
+        return processes[-1]
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def read_at_once(terminal):
+    """What there is to read, if anything."""
     seen = bytearray()
+    while select.select([terminal], [], [], 0)[0]:
+        seen += os.read(terminal, 4096)
+    return bytes(seen)
 
-    def read():
-        try:
-            while piece := os.read(controller, 4096):
-                seen.extend(piece)
-        except OSError:     # the other end is closed
-            pass
 
-    reader = threading.Thread(target=read)
-    reader.start()
-    assert process.wait(60) == 0
-    reader.join()
-    os.close(controller)
-    assert b"\r\x1b[Kepoch " in seen and b"samples/s" in seen
+def test_progress_is_shown_on_a_terminal(terminal, endless):
+    seen, told = terminal
+    process = endless(told, subprocess.DEVNULL)
+    shown, deadline = b"", time.monotonic() + TIMEOUT
+    while not re.search(rb"\r\x1b\[Kepoch \d+  step \d+  loss \d\.\d{4}  \d+ samples/s", shown):
+        assert process.poll() is None and time.monotonic() < deadline, shown
+        time.sleep(0.05)
+        shown += read_at_once(seen)
+
+
+@pytest.mark.parametrize("is_terminal, options", [(True, ["--json"]), (False, [])], ids=["json", "file"])
+def test_progress_is_shown_nowhere_else(terminal, endless, tmp_path, is_terminal, options):
+    """A line of progress would come a quarter of a second after the start, at the end of a step."""
+    out, err = tmp_path / "out", tmp_path / "err"
+    with open(out, "wb") as stdout, open(err, "wb") as stderr:
+        process = endless(terminal[1] if is_terminal else stderr, stdout, *options)
+    deadline = time.monotonic() + TIMEOUT
+    until = None
+    while until is None or out.read_text().count("epoch") < until:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(1)
+        if until is None and "accuracy" in out.read_text():
+            until = out.read_text().count("epoch") + 2
+    assert read_at_once(terminal[0]) == b"" and err.read_bytes() == b""
