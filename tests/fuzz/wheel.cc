@@ -1,7 +1,7 @@
 // RECORD and entry_points.txt of a wheel are refused or say what they seem to; RECORD is read as it is written.
 #include "envtools/wheel/wheel.h"
 
-#include "envtools/hash/hash.h"
+#include "envtools/base/text.h"
 #include "envtools/package/names.h"
 #include "tests/fuzz/check.h"
 
