@@ -1,7 +1,6 @@
 """The 24 real packages and python, installed by pinstep and by py-rattler at the same path, file for file."""
 
 import json
-import os
 import stat
 import subprocess
 from pathlib import Path
@@ -9,17 +8,10 @@ from pathlib import Path
 import pytest
 
 from builds import Builder, chosen, explicit, made
+from trees import differences, paths_of
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skips("no test data")
-
-# Paths that only one of the two has, and why.
-ONLY_REFERENCE = {"CACHEDIR.TAG"}              # tells backup programs to leave the prefix out
-ONLY_OURS = {
-    "conda-meta/frozen",                       # CEP 22: the prefix does not change
-    "lib/python3.11/EXTERNALLY-MANAGED",       # PEP 668: the same, for pip
-}
-OUR_DIRECTORIES = ("conda-meta/pinstep/", "/__pycache__/")   # pinstep's notes; the reference compiles nothing
 
 # Keys of records. The reference takes a record from repodata, which a channel may have corrected; a lock keeps
 # no repodata, so pinstep takes index.json, which is what repodata is made of.
@@ -43,37 +35,16 @@ def trees(testdata, solver):
         python = next(solver.glob("*/bin/python"))
         done = subprocess.run(builder.command(python, HERE / "reference_install.py", prefix,
                                               builder.home / "reference-cache"),
-                              input=json.dumps([[real.as_uri(), made().as_uri()], names]), text=True,
+                              input=json.dumps({"solve": [[real.as_uri(), made().as_uri()], names]}), text=True,
                               capture_output=True, env=builder.variables, cwd=builder.home)
         assert done.returncode == 0, done.stderr
         yield ours, prefix
 
 
-def paths_of(tree):
-    return {os.path.relpath(os.path.join(top, name), tree)
-            for top, names, files in os.walk(tree)
-            for name in (*files, *(n for n in names if os.path.islink(os.path.join(top, n))))}
-
-
-def is_ours_alone(path):
-    return path in ONLY_OURS or any(part in path for part in OUR_DIRECTORIES)
-
-
-def same(one, other):
-    if one.is_symlink() or other.is_symlink():
-        return one.is_symlink() and other.is_symlink() and os.readlink(one) == os.readlink(other)
-    executable = [bool(path.stat().st_mode & stat.S_IXUSR) for path in (one, other)]
-    return executable[0] == executable[1] and one.read_bytes() == other.read_bytes()
-
-
 def test_every_file_is_the_same_but_for_an_explained_few(trees):
     ours, reference = trees
-    mine, theirs = paths_of(ours), paths_of(reference)
-    assert theirs - mine == ONLY_REFERENCE
-    assert {path for path in mine - theirs if not is_ours_alone(path)} == set()
-    records = {path for path in theirs if path.startswith("conda-meta/") and path.endswith(".json")}
-    assert len(records) == 25
-    assert [path for path in sorted(theirs & mine - records) if not same(ours / path, reference / path)] == []
+    assert differences(ours, reference) == (set(), set(), set())
+    assert len(list((reference / "conda-meta").glob("*.json"))) == 25
 
 
 def test_records_say_the_same_but_for_explained_keys(trees):
