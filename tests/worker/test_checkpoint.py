@@ -96,6 +96,59 @@ def test_a_run_that_was_stopped_ends_with_the_bits_of_one_that_was_not(start, tr
         assert (parts == check.samples(tmp_path / "whole", rank)).all()
 
 
+# Options, and by how many ranks in turn a run is done: with virtual shards their number makes no difference.
+RESUMED = {
+    "sgd with decay": (["--weight-decay=0.01"], (2, 2, 2)),
+    "sgd, accumulated": (["--accumulate=3"], (2, 2, 2)),
+    "sgd, virtual shards": (["--virtual-shards=4", "--batch=5"], (2, 4, 1)),
+    "adamw": (["--optimizer=adamw"], (2, 2, 2)),
+    "adamw, accumulated": (["--optimizer=adamw", "--accumulate=3"], (2, 2, 2)),
+    "adamw, accumulated, virtual shards": (["--optimizer=adamw", "--accumulate=2", "--virtual-shards=4",
+                                            "--batch=5"], (1, 2, 4)),
+    "cnn, adamw, virtual shards": (["--model=cnn", "--optimizer=adamw", "--virtual-shards=2"], (2, 1, 2)),
+    "in an order that is given, without the rest": (["--drop-last", "--order={}/order", "--batch=7"], (2, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("case", RESUMED)
+def test_a_run_in_parts_ends_with_the_bits_of_one_that_was_not_stopped(train, tmp_path, case):
+    """Stopped twice, in the middle of the first and of the second epoch."""
+    options, sizes = RESUMED[case]
+    orders = numpy.random.default_rng(3)
+    (tmp_path / "order").write_text("".join(" ".join(map(str, orders.permutation(600))) + "\n" for _ in range(2)))
+    options = [*SHORT, "--epochs=3", *(option.format(tmp_path) for option in options)]
+    whole = train(2, *options).ok()
+    keep = [*options, f"--checkpoint={tmp_path}/c"]
+    epoch = whole.events("epoch")[0]["steps"]
+    for size, stop in zip(sizes, (epoch // 3, epoch + epoch // 2, None), strict=True):
+        ended = train(size, *keep, *([f"--steps={stop}"] if stop else [])).ok()
+        if stop:
+            assert ended.end["weights"] != whole.end["weights"]
+            assert ended.events("checkpoint")[-1]["consumed"] > 0
+    assert [event["steps"] for event in ended.events("resume")] == [epoch + epoch // 2]
+    assert ended.events("resume")[0]["changes"] == []
+    assert ended.end["weights"] == whole.end["weights"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["TERM", "KILL"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_so_does_a_run_that_a_signal_ended_anywhere(start, train, tmp_path, optimizer, number):
+    """Killed, it goes on from its last checkpoint, and does again what came after."""
+    options = [*SHORT, f"--optimizer={optimizer}"]
+    ranks = start(2, *options, ENDLESS, f"--checkpoint={tmp_path}", "--checkpoint-steps=7")
+    ranks.wait_for('"steps":21,')
+    for rank in range(2):
+        ranks.signal(rank, number)
+    ended = ranks.wait()
+    if number == signal.SIGTERM:
+        assert set(ended.codes) == {STOPPED}, ended
+    steps = ended.events("checkpoint")[-1]["steps"] + 40
+    ended = train(2, *options, f"--epochs={steps}", f"--steps={steps}", f"--checkpoint={tmp_path}").ok()
+    assert ended.events("resume")
+    whole = train(2, *options, f"--epochs={steps}", f"--steps={steps}").ok()
+    assert ended.end["weights"] == whole.end["weights"]
+
+
 def test_another_number_of_ranks_loses_no_sample_and_doubles_none(train, tmp_path):
     """2, then 3, then 1 ranks; 600 images, so that 3 ranks divide what is left by then."""
     keep = [*SHORT, "--epochs=2", f"--checkpoint={tmp_path}/c"]
@@ -156,11 +209,35 @@ def test_where_none_can_be_read_it_does_not_begin_anew(train, kept, tmp_path):
     assert f"no checkpoint in '{tmp_path}' can be read" in ended.err[0]
 
 
-@pytest.mark.parametrize("option, what", [("--seed=2", "seed"), ("--hidden=5", "model"), ("--images=599", "data")])
-def test_the_checkpoint_of_another_run_is_refused(train, kept, option, what):
-    ended = train(1, *SHORT, "--steps=20", f"--checkpoint={kept[0]}", option)
+@pytest.mark.parametrize("option, said", [
+    ("--seed=2", "seed: 1, not 2"),
+    ("--hidden=5", "model: mlp 784-256-128-10, not mlp 784-5-10"),
+    ("--model=cnn", "model: mlp 784-256-128-10, not cnn 28x28-c16-c32-128-10"),
+    ("--images=599", "data"),
+    ("--optimizer=adamw", "optimizer: sgd, not adamw"),
+    ("--drop-last", "drop-last: no, not yes"),
+    ("--virtual-shards=2", "virtual-shards: 0, not 2"),
+    ("--order={}", "order"),
+])
+def test_the_checkpoint_of_another_run_is_refused(train, kept, tmp_path, option, said):
+    (tmp_path / "order").write_text(" ".join(map(str, range(600))) + "\n")
+    ended = train(1, *SHORT, "--steps=20", f"--checkpoint={kept[0]}", option.format(tmp_path / "order"))
     assert ended.codes == [1]
-    assert ended.err[0].startswith(f"pinstep-worker: error: the checkpoint is of a run with another {what}\n")
+    assert ended.err[0].startswith(f"pinstep-worker: error: the checkpoint is of a run with another {said}\n"), ended
+
+
+@pytest.mark.parametrize("option, said", [
+    ("--batch=4", "batch 4 instead of 10"),
+    ("--accumulate=2", "accumulate 2 instead of 1"),
+    ("--lr=0.2", "lr 0.2 instead of 0.05"),
+    ("--momentum=0.5", "momentum 0.5 instead of 0.9"),
+    ("--weight-decay=0.1", "weight-decay 0.1 instead of 0"),
+    ("--bucket=100", "bucket 100 instead of 26214400"),
+    ("--first-bucket=100", "first-bucket 100 instead of 1048576"),
+])
+def test_what_may_be_changed_is_told(train, kept, option, said):
+    resume, = train(1, *SHORT, "--steps=20", f"--checkpoint={kept[0]}", option).ok().events("resume")
+    assert resume["changes"] == [said]
 
 
 def test_a_run_that_is_over_says_the_same_again(train, kept):

@@ -44,7 +44,7 @@ struct SavedArray {
 struct Checkpoint {
   Position position;
   std::uint32_t ranks = 1;                      // that wrote it
-  std::map<std::string, std::string> settings;  // with others it is the checkpoint of another run
+  std::map<std::string, std::string> settings;  // of the run, see train/identity.h
   std::vector<SavedArray> arrays;
   std::string data;
 

@@ -66,9 +66,9 @@ std::string progress_of(std::uint32_t epoch, const StepReport& step, double samp
 
 Json json_of(const Resumed& resumed) {
   const Position& at = resumed.position;
-  return {{"event", "resume"},         {"checkpoint", resumed.path}, {"epoch", at.epoch},
-          {"consumed", at.consumed},   {"steps", at.steps},          {"ranks", resumed.ranks},
-          {"damaged", resumed.damaged}};
+  return {{"event", "resume"},          {"checkpoint", resumed.path}, {"epoch", at.epoch},
+          {"consumed", at.consumed},    {"steps", at.steps},          {"ranks", resumed.ranks},
+          {"damaged", resumed.damaged}, {"changes", resumed.changes}};
 }
 
 Json json_of(const Kept& kept) {
@@ -87,8 +87,10 @@ std::string line_of(const Resumed& resumed, Form form) {
   if (form == Form::json) return json_line(json_of(resumed));
   std::string text;
   for (const std::string& damaged : resumed.damaged) text += damaged + "; the one before is used\n";
+  std::string with;
+  for (const std::string& change : resumed.changes) with += (with.empty() ? "; with " : ", ") + change;
   return text + "goes on from " + resumed.path + ", written by " + how_many(resumed.ranks, "rank") +
-         ": epoch " + std::to_string(at.epoch) + ", " + how_many(at.consumed, "image") + " done\n";
+         ": epoch " + std::to_string(at.epoch) + ", " + how_many(at.consumed, "image") + " done" + with + "\n";
 }
 
 std::string line_of(const Kept& kept, Form form) {

@@ -32,7 +32,8 @@ Result<std::optional<Resumed>> Keeper::resume() {
   if (settings_.signal) signals.push_back(*settings_.signal);
   note_signals(signals);
   if (!found) return std::nullopt;
-  return Resumed{found->path, kept_, found->checkpoint.ranks, std::move(found->damaged)};
+  return Resumed{found->path, kept_, found->checkpoint.ranks, std::move(found->damaged),
+                 changes(trainer_.identity(), found->checkpoint)};
 }
 
 Result<bool> Keeper::at_border() {

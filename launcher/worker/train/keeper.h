@@ -27,6 +27,7 @@ struct Resumed {
   Position position;
   std::uint32_t ranks = 1;           // that wrote it
   std::vector<std::string> damaged;  // newer ones that could not be read, and why
+  std::vector<std::string> changes;  // of settings, as in identity.h
 };
 struct Kept {
   std::string path;

@@ -28,24 +28,16 @@ std::string_view bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-// All that must be the same on all ranks for the steps to be the same.
-std::string settings_text(const TrainSettings& s, const std::vector<LayerPlan>& layers, const DataSet& data,
-                          const std::vector<Bucket>& buckets) {
-  std::string text = std::string(name(s.optimizer.kind)) + " ";
-  const auto add = [&](auto value) {
-    char digits[40];
-    std::snprintf(digits, sizeof digits, "%.9g ", static_cast<double>(value));
-    text += digits;
-  };
-  add(s.epochs), add(s.batch), add(s.accumulate), add(s.most_steps), add(s.shards), add(s.tail == Tail::drop);
-  text += std::to_string(s.seed) + " " + describe(layers) + " ";
-  const OptimizerSettings& o = s.optimizer;
-  add(o.rate), add(o.decay), add(o.momentum), add(o.beta1), add(o.beta2), add(o.epsilon);
+// All that must be the same on all ranks: what decides the weights, and what decides when to stop and evaluate.
+std::string agreement_text(const Identity& identity, const TrainSettings& settings, const DataSet& data,
+                           const std::vector<Bucket>& buckets) {
+  std::string text;
+  for (const auto* part : {&identity.fixed, &identity.free})
+    for (const auto& [name, value] : *part) text += name + " " + value + "\n";
+  const auto add = [&](std::uint64_t value) { text += std::to_string(value) + " "; };
+  add(settings.epochs), add(settings.most_steps);
   for (const Bucket& bucket : buckets) add(bucket.offset), add(bucket.count);
-  for (const Order& order : s.orders)
-    text += sha256_hex({reinterpret_cast<const char*>(order.data()), order.size() * sizeof order[0]});
-  return text + sha256_hex(data.train.values) + sha256_hex(data.train.labels) + sha256_hex(data.test.values) +
-         sha256_hex(data.test.labels);
+  return text + sha256_hex(data.test.values) + sha256_hex(data.test.labels);
 }
 
 std::vector<std::span<const std::uint32_t>> samples_of(const std::vector<Portion>& portions) {
@@ -85,6 +77,7 @@ Result<void> Trainer::prepare() {
   auto layers = plan_layers(settings_.model, {data_.train.rows, data_.train.columns, data_.train.classes});
   if (!layers) return tl::unexpected(layers.error());
   layers_ = std::move(*layers);
+  identity_ = identity_of(settings_, layers_, data_);
   const auto stream = device_.create_stream();
   if (!stream) return tl::unexpected(stream.error());
   stream_ = *stream;
@@ -117,7 +110,7 @@ Result<void> Trainer::allocate() {
 
 Result<void> Trainer::prepare_reduction() {
   auto buckets = plan_buckets(counts(model_->parameters()), settings_.buckets);
-  PINSTEP_TRY(agree(settings_text(settings_, layers_, data_, buckets), "other settings or data"));
+  PINSTEP_TRY(agree(agreement_text(identity_, settings_, data_, buckets), "other settings or data"));
   if (settings_.shards > 0) {
     auto sum = ShardSum::create(device_, transport_, model_->gradients(), settings_.shards, stream_);
     if (!sum) return tl::unexpected(sum.error());
@@ -191,8 +184,8 @@ std::vector<Order> Trainer::shards_of(std::uint32_t epoch) const {
   std::vector<Order> orders;
   const Order order = sampler_.order(epoch);
   for (std::uint32_t shard = 0; shard < mine; ++shard)
-    orders.push_back(deal(order, shards(), transport_.rank() * mine + shard, sampler_.per_rank(position_.consumed),
-                          position_.consumed));
+    orders.push_back(deal(order, shards(), transport_.rank() * mine + shard,
+                          sampler_.per_rank(position_.consumed), position_.consumed));
   return orders;
 }
 
@@ -323,21 +316,15 @@ std::vector<Trainer::NamedArray> Trainer::state() {
       state.push_back({prefix + parameter.name, parameter.shape, all.part(parameter.offset, parameter.count)});
   };
   add("", model_->values());
-  for (const Optimizer::Moment& moment : optimizer_->moments()) add(std::string(moment.name) + ".", moment.array);
+  for (const Optimizer::Moment& moment : optimizer_->moments())
+    add(std::string(moment.name) + ".", moment.array);
   state.push_back({"totals", {totals_.array().count}, totals_.array()});
   return state;
 }
 
-// Batch and learning rate are not in it: who goes on with another number of ranks may want to change them.
-std::map<std::string, std::string> Trainer::identity() const {
-  return {{"model", std::string(name(settings_.model.kind)) + " " + describe(layers_)},
-          {"optimizer", std::string(name(settings_.optimizer.kind))},
-          {"seed", std::to_string(settings_.seed)},
-          {"data", sha256_hex(sha256_hex(data_.train.values) + sha256_hex(data_.train.labels))}};
-}
-
 Result<Checkpoint> Trainer::checkpoint() {
-  Checkpoint checkpoint{position_, transport_.size(), identity(), {}, {}};
+  Checkpoint checkpoint{position_, transport_.size(), identity_.fixed, {}, {}};
+  checkpoint.settings.insert(identity_.free.begin(), identity_.free.end());
   // What this epoch has counted so far is each rank's own: rank 0 takes it over.
   PINSTEP_TRY(transport_.all_reduce(totals_.array(), Reduction::sum, stream_));
   if (transport_.rank() != 0) PINSTEP_TRY(device_.zero(stream_, totals_.array()));
@@ -354,12 +341,7 @@ Result<Checkpoint> Trainer::checkpoint() {
 Result<bool> Trainer::resume(const Checkpoint* checkpoint) {
   bool has_one = checkpoint != nullptr;
   if (has_one) {
-    const auto mine = identity();
-    for (const auto& [name, value] : mine)
-      if (const auto found = checkpoint->settings.find(name);
-          found == checkpoint->settings.end() || found->second != value)
-        return fail(ErrorKind::conflict, "the checkpoint is of a run with another " + name,
-                    "give what that run was given, or another directory");
+    PINSTEP_TRY(check_same_run(identity_, *checkpoint));
     position_ = checkpoint->position;
   }
   PINSTEP_TRY(agree_on_position(has_one));

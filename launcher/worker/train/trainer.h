@@ -6,7 +6,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,24 +20,11 @@
 #include "launcher/worker/model/model.h"
 #include "launcher/worker/reducer/reducer.h"
 #include "launcher/worker/reducer/shards.h"
+#include "launcher/worker/train/identity.h"
 #include "launcher/worker/train/optimizer.h"
+#include "launcher/worker/train/settings.h"
 
 namespace pinstep::worker {
-
-struct TrainSettings {
-  std::uint32_t epochs = 3;
-  std::uint32_t batch = 64;      // of each rank, or of each virtual shard
-  std::uint32_t accumulate = 1;  // batches to a step
-  std::uint64_t seed = 1;
-  ModelSpec model;
-  OptimizerSettings optimizer;
-  Tail tail = Tail::repeat;
-  std::vector<Order> orders;     // instead of the seed's, as in Sampler
-  std::uint32_t shards = 0;      // virtual ones; 0: none
-  unsigned loaders = 1;          // threads that put batches together; 0: the training thread does
-  std::uint64_t most_steps = 0;  // in all; 0: no limit
-  BucketSizes buckets;
-};
 
 struct EpochReport {
   std::uint32_t epoch = 0;  // from 1
@@ -100,6 +86,7 @@ class Trainer {
   // The gradient of the last step, added up over all ranks.
   Result<std::vector<float>> gradient();
 
+  const Identity& identity() const { return identity_; }
   const std::vector<LayerPlan>& layers() const { return layers_; }
   const Model& model() const { return *model_; }
   // In which gradients are exchanged; with virtual shards they are exchanged as a whole.
@@ -135,7 +122,6 @@ class Trainer {
     Array array;
   };
   std::vector<NamedArray> state();
-  std::map<std::string, std::string> identity() const;
   // After a change of totals_ that no step has made.
   Result<void> note_totals();
   Result<void> agree_on_position(bool& has_one);
@@ -146,6 +132,7 @@ class Trainer {
   const TrainSettings settings_;
   const Sampler sampler_;  // whose ranks are the shards
   std::vector<LayerPlan> layers_;
+  Identity identity_;
   Stream stream_;
   Event copied_;  // the last images, from where the loader had them
   std::unique_ptr<Model> model_;

@@ -32,9 +32,13 @@ TEST(TrainOutput, LinesForPeople) {
 }
 
 TEST(TrainOutput, CheckpointsForPeople) {
-  EXPECT_EQ(line_of(Resumed{"c/step-1", {2, 640, 1940}, 4, {"'c/step-2' is damaged"}}, Form::text),
+  EXPECT_EQ(line_of(Resumed{"c/step-1", {2, 640, 1940}, 4, {"'c/step-2' is damaged"}, {}}, Form::text),
             "'c/step-2' is damaged; the one before is used\n"
             "goes on from c/step-1, written by 4 ranks: epoch 2, 640 images done\n");
+  EXPECT_EQ(line_of(Resumed{"c/step-1", {2, 640, 1}, 4, {}, {"batch 8 instead of 4", "lr 1 instead of 2"}},
+                    Form::text),
+            "goes on from c/step-1, written by 4 ranks: epoch 2, 640 images done; "
+            "with batch 8 instead of 4, lr 1 instead of 2\n");
   EXPECT_EQ(line_of(Kept{"c/step-1", {2, 640, 1}, 0.5, 0}, Form::text), "checkpoint c/step-1\n");
   EXPECT_EQ(line_of(Kept{"c/step-1", {2, 640, 1}, 0.5, SIGUSR1}, Form::text),
             "stopped by USR1 after 1 step, checkpoint c/step-1\n");
