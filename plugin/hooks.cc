@@ -59,7 +59,7 @@ int report_option(const char* hook, const char* what) noexcept {
 // A command that asked for an environment must not submit without one.
 int report_submission(const char* hook, const char* what) noexcept {
   report(hook, what);
-  if (state().env_spec.value()) ::_exit(1);
+  if (state().env_spec.value() || state().rendezvous.value()) ::_exit(1);
   return 0;
 }
 
@@ -101,6 +101,8 @@ void register_options(spank_t handle) {
                   take_value<&State::env_lock>);
   register_option(handle, kEnvBuildOption, "submit|job|never", "when a missing prefix is built",
                   take_value<&State::env_build>);
+  register_option(handle, kRendezvousOption, "auto|rank|torchrun|spawn|none",
+                  "how the ranks of the job's steps are started", take_value<&State::rendezvous>);
   register_option(handle, kGpuShareOption, nullptr, "let ranks of a node reach each other's GPUs (batch jobs)",
                   take_gpu_share);
 }

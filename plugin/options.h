@@ -38,6 +38,7 @@ inline constexpr std::string_view kPluginName = "pinstep";
 inline constexpr std::string_view kEnvSpecOption = "env-spec";
 inline constexpr std::string_view kEnvLockOption = "env-lock";
 inline constexpr std::string_view kEnvBuildOption = "env-build";
+inline constexpr std::string_view kRendezvousOption = "env-rendezvous";
 inline constexpr std::string_view kGpuShareOption = "env-gpu-share";
 
 }  // namespace pinstep

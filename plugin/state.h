@@ -22,6 +22,7 @@ struct State {
   OptionUse env_spec;
   OptionUse env_lock;
   OptionUse env_build;
+  OptionUse rendezvous;
   OptionUse gpu_share;
   bool is_submitted = false;  // the first component of a heterogeneous job, or the only one
 

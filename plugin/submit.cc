@@ -58,6 +58,7 @@ Result<std::string> resolve_in_child(const State& state, const Submission& submi
   if (submission.gpu_share) command.argv.push_back("--gpu-share");
   if (submission.lock) command.argv.push_back("--lock=" + *submission.lock);
   if (submission.build) command.argv.push_back("--build=" + *submission.build);
+  if (submission.shape) command.argv.push_back("--shape=" + std::string(to_string(*submission.shape)));
   if (!submission.batch_step) command.argv.push_back("--no-batch-step");
   command.argv.insert(command.argv.end(), {"--", submission.spec});
 
@@ -118,23 +119,37 @@ Result<Pin> kept_pin(const Environment& environment, const Submission& submissio
   }
   pin->token = new_token();
   pin->gpu_share = pin->gpu_share || submission.gpu_share;
+  pin->shape = submission.shape.value_or(pin->shape);
+  return pin;
+}
+
+// Of steps without an environment whose ranks find each other.
+Pin new_pin(const Submission& submission) {
+  Pin pin;
+  pin.kind = Pin::Kind::none;
+  pin.token = new_token();
+  pin.gpu_share = submission.gpu_share;
+  pin.shape = *submission.shape;
   return pin;
 }
 
 Result<std::string> pin_text(const State& state, const Submission& submission, const Environment& environment,
                              Context context) {
   if (submission.act == Submission::Act::resolve) return resolve_in_child(state, submission, environment);
-  if (context == Context::srun) return std::string(*environment.get(variable::kPin));
+  if (submission.act == Submission::Act::meet) return new_pin(submission).text();
+  // A step's own pin is not even read here: what is wrong with it, its tasks will say.
+  if (context == Context::srun && !submission.shape) return std::string(*environment.get(variable::kPin));
   const auto pin = kept_pin(environment, submission);
   if (!pin) return tl::unexpected(pin.error());
-  say("the job inherits the environment '" + pin->prefixes.front().prefix + "'; --env-spec=none drops it");
+  if (context != Context::srun && !pin->prefixes.empty())
+    say("the job inherits the environment '" + pin->prefixes.front().prefix + "'; --env-spec=none drops it");
   return pin->text();
 }
 
 Result<void> act_on(Host& host, State& state, const Submission& submission) {
   Environment environment = process_environment();
   const Context context = host.context();
-  const bool acts = submission.act == Submission::Act::keep || submission.act == Submission::Act::resolve;
+  const bool acts = submission.act != Submission::Act::nothing && submission.act != Submission::Act::drop;
   if (!acts || state.switched_off) {
     // Another srun's offer must not pass for one of this srun, which makes none.
     environment.unset(variable::kOffer);
@@ -151,6 +166,7 @@ Result<void> act_on(Host& host, State& state, const Submission& submission) {
 
   const auto text = pin_text(state, submission, environment, context);
   if (!text) return tl::unexpected(text.error());
+  if (submission.act == Submission::Act::meet) environment = leave(forget_rendezvous(std::move(environment)));
   environment.set(variable::kPin, *text);
   if (context == Context::srun) {
     environment.set(variable::kOffer, make_offer(state, environment).text());
@@ -160,6 +176,27 @@ Result<void> act_on(Host& host, State& state, const Submission& submission) {
   }
   replace_process_environment(environment);
   return {};
+}
+
+// The components of a heterogeneous job share one pin.
+Result<void> check_component(const OptionUse& option, std::string_view name) {
+  if (!option.other_component()) return {};
+  const std::string word = "--" + std::string(name);
+  return fail(ErrorKind::conflict,
+              "components of a heterogeneous job cannot differ: " + word + "=" +
+                  option.value().value_or("(none given)") + " and " + word + "=" + *option.other_component(),
+              "give one " + word + " for all, or submit two jobs");
+}
+
+// What --env-rendezvous says on this command line; what the job was given is in its pin.
+Result<std::optional<Shape>> typed_shape(const State& state, const Environment& environment) {
+  if (!state.rendezvous.is_typed(environment, kRendezvousOption)) return std::optional<Shape>();
+  const std::string name = state.rendezvous.value().value_or("");
+  const auto shape = parse_shape(name);
+  if (!shape)
+    return fail(ErrorKind::usage, "--env-rendezvous cannot be '" + name + "'",
+                "it is auto, rank, torchrun, spawn or none");
+  return shape;
 }
 
 }  // namespace
@@ -177,6 +214,13 @@ Result<Submission> decide(const State& state, const Environment& environment, Co
     submission.act = Submission::Act::drop;
   else if (state.env_spec.value())
     submission.act = Submission::Act::resolve;
+  const auto shape = typed_shape(state, environment);
+  if (!shape) return tl::unexpected(shape.error());
+  submission.shape = *shape;
+  const bool has_environment =
+      submission.act == Submission::Act::keep || submission.act == Submission::Act::resolve;
+  if (!has_environment && submission.shape && *submission.shape != Shape::none)
+    submission.act = Submission::Act::meet;
   if (submission.act == Submission::Act::resolve) {
     submission.spec = spec;
     submission.lock = state.env_lock.value();
@@ -196,29 +240,28 @@ Result<Submission> decide(const State& state, const Environment& environment, Co
     return fail(ErrorKind::usage, "--env-gpu-share acts on the steps of a batch job, not on srun's own",
                 "give it to sbatch, or give srun --gpu-bind=none");
   if (submission.act == Submission::Act::nothing || submission.act == Submission::Act::drop)
-    return fail(ErrorKind::usage, "--env-gpu-share needs an environment", "add --env-spec");
+    return fail(ErrorKind::usage, "--env-gpu-share needs an environment or a rendezvous",
+                "add --env-spec or --env-rendezvous");
   return submission;
 }
 
 Result<void> submit(Host& host, State& state) {
   if (state.is_submitted) {
-    if (!state.env_spec.other_component()) return {};
-    return fail(ErrorKind::conflict,
-                "components of a heterogeneous job cannot have different environments: --env-spec=" +
-                    state.env_spec.value().value_or("(none given)") +
-                    " and --env-spec=" + *state.env_spec.other_component(),
-                "give one --env-spec for all, or submit two jobs");
+    if (const auto same = check_component(state.env_spec, kEnvSpecOption); !same) return same;
+    return check_component(state.rendezvous, kRendezvousOption);
   }
   state.is_submitted = true;
   state.env_spec.submitted();
+  state.rendezvous.submitted();
 
   const auto submission = decide(state, process_environment(), host.context());
   if (!submission) return tl::unexpected(submission.error());
   if (submission->act == Submission::Act::nothing && !process_environment().has(variable::kOffer)) return {};
   load_site(state);
-  if (state.switched_off && submission->act == Submission::Act::resolve)
+  const bool asks = submission->act == Submission::Act::resolve || submission->act == Submission::Act::meet;
+  if (state.switched_off && asks)
     return fail(ErrorKind::refused, std::string("pinstep is switched off on this host by ") + kDisableFile,
-                "ask the site's administrators, or submit without --env-spec");
+                "ask the site's administrators, or submit without --env-spec and --env-rendezvous");
   return act_on(host, state, *submission);
 }
 

@@ -6,6 +6,7 @@
 
 #include "envtools/base/environment.h"
 #include "envtools/base/error.h"
+#include "envtools/pin/pin.h"
 #include "plugin/host.h"
 #include "plugin/state.h"
 
@@ -18,6 +19,7 @@ struct Submission {
     keep,     // the pin that came with the environment is used as it is
     resolve,  // the spec is resolved anew and replaces what there was
     drop,     // --env-spec=none: what was inherited is taken back
+    meet,     // no environment, but a rendezvous: --env-rendezvous without --env-spec, or with none
   };
 
   Act act = Act::nothing;
@@ -26,6 +28,7 @@ struct Submission {
   std::optional<std::string> lock{};   // --env-lock, for resolve; not checked here
   std::optional<std::string> build{};  // --env-build, likewise
   bool batch_step = false;             // for resolve: a batch script follows
+  std::optional<Shape> shape{};        // --env-rendezvous was typed; for keep: instead of the pin's
 
   bool operator==(const Submission&) const = default;
 };

@@ -30,9 +30,9 @@ Result<void> assign_word(Settings& settings, std::string_view key, const std::op
 }
 
 Result<Request> read_request(const World& world, const ResolveWords& words) {
-  const auto shape = parse_shape(words.shape);
+  const auto shape = parse_shape(words.shape.value_or("auto"));
   if (!shape)
-    return fail(ErrorKind::usage, "there is no shape '" + words.shape + "'",
+    return fail(ErrorKind::usage, "there is no shape '" + *words.shape + "'",
                 "it is auto, rank, torchrun, spawn or none");
   auto place = load_place(world, "", words.site);
   if (!place) return tl::unexpected(place.error());
@@ -183,12 +183,21 @@ Result<std::optional<Pin>> pin_of_file(const World& world, const Request& reques
   return pin_of(request, **published, digest);
 }
 
+// Steps without an environment, whose ranks find each other.
+std::optional<Pin> rendezvous_only(const Request& request) {
+  if (request.shape == Shape::none) return std::nullopt;
+  Pin pin = new_pin(request);
+  pin.kind = Pin::Kind::none;
+  return pin;
+}
+
 }  // namespace
 
 Result<std::optional<Pin>> resolve_words(const World& world, const ResolveWords& words) {
-  if (words.env == "none") return std::optional<Pin>();
+  if (words.env == "none" && !words.shape) return std::optional<Pin>();
   const auto request = read_request(world, words);
   if (!request) return tl::unexpected(request.error());
+  if (words.env == "none") return rendezvous_only(*request);
   const auto env = env_of(world, request->place, words.upward ? std::nullopt : std::optional(words.env));
   if (!env) {
     Error error = env.error();

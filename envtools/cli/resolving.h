@@ -18,11 +18,11 @@ struct ResolveWords {
   std::optional<std::string> lock;   // auto, frozen, update
   std::optional<std::string> build;  // submit, job, never
   bool batch_step = true;  // the plugin's batch step follows, which can build; where not, `job` is `submit`
-  std::string shape = "auto";
+  std::optional<std::string> shape;  // auto, rank, torchrun, spawn, none; nothing: auto
   bool gpu_share = false;
 };
 
-// The pin, or nothing for `none`. Solves and builds as far as it may; says in a line each what it has done.
+// The pin, or nothing for `none` without a shape or with that of `none`. Solves and builds as far as it may; says in a line each what it has done.
 // Errors: usage (a word that is none of those), and whatever went wrong on the way.
 Result<std::optional<Pin>> resolve_words(const World& world, const ResolveWords& words);
 

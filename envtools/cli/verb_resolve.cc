@@ -18,7 +18,8 @@ that has no lock and builds a prefix that is not there, as far as it may.
 
   ENV             an environment file, a lock, a prefix, or 4 or more digits of an
                   id; without it environment.yml here or in the nearest directory above
-  none            no environment: prints an empty line
+  none            no environment: prints an empty line, or with a SHAPE the pin of
+                  a job whose steps get a rendezvous only
 
   --export        print a shell command that sets the variable for sbatch, srun
                   and other submitters that have no pinstep plugin
@@ -44,6 +45,10 @@ void print_export(const std::optional<Pin>& pin) {
 void print_json(const std::optional<Pin>& pin) {
   if (!pin) {
     std::printf("{\"pin\": null}\n");
+    return;
+  }
+  if (pin->kind == Pin::Kind::none) {
+    std::printf("{\"pin\": %s, \"pinned\": false}\n", json_string(pin->text()).c_str());
     return;
   }
   const PinnedPrefix& entry = pin->prefixes.front();
@@ -84,7 +89,7 @@ int run_resolve(const World& world, const Arguments& arguments) {
   words.site = parsed->all("site");
   words.lock = parsed->last("lock");
   words.build = parsed->last("build");
-  words.shape = parsed->last("shape").value_or("auto");
+  words.shape = parsed->last("shape");
   words.gpu_share = parsed->has("gpu-share");
   words.batch_step = !parsed->has("no-batch-step");
   const auto pin = resolve_words(world, words);

@@ -13,6 +13,12 @@
 namespace pinstep {
 namespace {
 
+constexpr std::array<std::pair<Pin::Kind, std::string_view>, 3> kKinds{{
+    {Pin::Kind::store, "store"},
+    {Pin::Kind::foreign, "foreign"},
+    {Pin::Kind::none, "none"},
+}};
+
 constexpr std::string_view kSpecial = ";";  // percent_encode escapes SP and '%' by itself
 
 constexpr std::array<std::pair<Shape, std::string_view>, 5> kShapes{{
@@ -126,13 +132,15 @@ void read_prefixes(FieldReader& reader, Pin& pin) {
     reader.require(!pin.prefix_for(entry.platform).has_value(), "env");  // one per platform
     pin.prefixes.push_back(std::move(entry));
   }
-  reader.require(!pin.prefixes.empty(), "env");
+  reader.require(pin.prefixes.empty() == (pin.kind == Pin::Kind::none), "env");
 }
 
 Pin::Kind read_kind(FieldReader& reader) {
-  const std::string_view kind = reader.raw("kind");
-  reader.require(kind == "store" || kind == "foreign", "kind");
-  return kind == "store" ? Pin::Kind::store : Pin::Kind::foreign;
+  const std::string_view name = reader.raw("kind");
+  for (const auto& [kind, text] : kKinds)
+    if (text == name) return kind;
+  reader.refuse("kind");
+  return Pin::Kind::foreign;
 }
 
 Result<void> check_schema(std::string_view text) {
@@ -187,7 +195,7 @@ Result<Pin> Pin::parse(std::string_view text) {
   pin.lock = reader.raw("lock");
   reader.require(pin.lock == "-" || is_hex(pin.lock, 64), "lock");
   pin.store = reader.text("store");
-  reader.require(pin.store == "-" ? pin.kind == Kind::foreign : is_absolute(pin.store), "store");
+  reader.require(pin.store == "-" ? pin.kind != Kind::store : is_absolute(pin.store), "store");
   pin.overlays = reader.words("overlays");
   reader.require(std::all_of(pin.overlays.begin(), pin.overlays.end(), is_absolute), "overlays");
   const auto shape = parse_shape(reader.raw("shape"));
@@ -211,7 +219,7 @@ std::string Pin::text() const {
   const auto field = [&](std::string_view name, std::string_view value) {
     text.append(";").append(name).append("=").append(value);
   };
-  field("kind", kind == Kind::store ? "store" : "foreign");
+  field("kind", kKinds[static_cast<std::size_t>(kind)].second);
   field("token", token);
   field("lock", lock);
   field("store", escaped(store));
@@ -233,6 +241,9 @@ std::string Pin::text() const {
 }
 
 Result<PinnedPrefix> Pin::prefix_for(std::string_view platform) const {
+  if (kind == Kind::none)
+    return fail(ErrorKind::not_found, "this job was submitted without an environment",
+                "submit it with --env-spec");
   std::string known;
   for (const PinnedPrefix& entry : prefixes) {
     if (entry.platform == platform) return entry;

@@ -45,6 +45,7 @@ struct Pin {
   enum class Kind {
     store,    // built by pinstep: the prefix is <store>/e/<first 16 digits of the id>
     foreign,  // any other prefix: used as it is, not pinned
+    none,     // no environment: the job's steps get a rendezvous only
   };
 
   Kind kind = Kind::foreign;
@@ -58,7 +59,7 @@ struct Pin {
   bool build_in_job = false;           // the batch step builds the prefix where it is missing
   std::string profile = "-";           // what the environment needs of a node
   std::string source = "-";            // where it was submitted from
-  std::vector<PinnedPrefix> prefixes;  // at least one, one per platform
+  std::vector<PinnedPrefix> prefixes;  // at least one, one per platform; none for Kind::none
 
   bool operator==(const Pin&) const = default;
 
@@ -67,7 +68,7 @@ struct Pin {
   static Result<Pin> parse(std::string_view text);
   std::string text() const;
 
-  // The prefix for a platform. Errors: invalid, naming the platforms that there are.
+  // The prefix for a platform. Errors: invalid, naming the platforms that there are; not_found for Kind::none.
   Result<PinnedPrefix> prefix_for(std::string_view platform) const;
 };
 

@@ -66,6 +66,7 @@ Result<void> add_rendezvous(const TaskRequest& request, NameService* names, Prep
 }  // namespace
 
 Result<PreparedTask> prepare_task(const TaskRequest& request, Clock& clock, NameService* names) {
+  if (request.pin.kind == Pin::Kind::none) return prepare_rendezvous(request, names);
   const auto pinned = request.pin.prefix_for(own_platform());
   if (!pinned) return tl::unexpected(pinned.error());
   auto activation = load_activation(pinned->prefix, request.trust, clock, request.enoent_wait);

@@ -42,7 +42,7 @@ struct PreparedTask {
 // nullptr: not asked. Errors: those of load_activation(), read from this node, and of the rendezvous.
 Result<PreparedTask> prepare_task(const TaskRequest& request, Clock& clock, NameService* names);
 
-// The same without entering a prefix: for pinstep-launch in a job that has none. request.pin.shape counts.
+// The same without entering a prefix: in a job that has none. request.pin.shape counts.
 Result<PreparedTask> prepare_rendezvous(const TaskRequest& request, NameService* names);
 
 // ---- failing

@@ -137,8 +137,20 @@ def test_components_of_a_heterogeneous_job_with_different_environments(cluster, 
                 ("srun", f"--env-spec={prefix}", "-n1", "true", ":", "--env-spec=none", "-n1", "true")]
     for command in commands:
         second = "none" if "--env-spec=none" in command else other
-        assert_refused(cluster.run(*command), "components of a heterogeneous job cannot have different environments: "
+        assert_refused(cluster.run(*command), "components of a heterogeneous job cannot differ: "
                        f"--env-spec={prefix} and --env-spec={second}", "give one --env-spec for all")
+    assert jobs(cluster) == before
+
+
+def test_a_rendezvous_that_there_is_not(cluster, prefix):
+    before = jobs(cluster)
+    for command in (["srun", "true"], ["sbatch", "--wrap", "true"], ["salloc", "true"]):
+        assert_refused(cluster.run(command[0], "--env-rendezvous=mpi", *command[1:]),
+                       "--env-rendezvous cannot be 'mpi'", "it is auto, rank, torchrun, spawn or none")
+    assert_refused(cluster.run("srun", "--env-rendezvous=rank", "-n1", "true", ":", "--env-rendezvous=spawn", "-n1",
+                               "true"),
+                   "components of a heterogeneous job cannot differ: --env-rendezvous=rank and --env-rendezvous=spawn",
+                   "give one --env-rendezvous for all")
     assert jobs(cluster) == before
 
 
@@ -147,7 +159,7 @@ def test_a_gpu_option_that_cannot_act(cluster, prefix):
     assert_refused(cluster.srun("--env-gpu-share", f"--env-spec={prefix}", "true"),
                    "--env-gpu-share acts on the steps of a batch job", "srun --gpu-bind=none")
     assert_refused(cluster.run("sbatch", "--env-gpu-share", "--wrap", "true"), "--env-gpu-share needs an environment",
-                   "add --env-spec")
+                   "add --env-spec or --env-rendezvous")
     assert jobs(cluster) == before
 
 

@@ -184,16 +184,71 @@ def test_programs_that_start_ranks_themselves_get_none_of_it(cluster, prefix, na
         assert_inside(environment, prefix)
 
 
-@pytest.mark.parametrize("shape, names", [
-    ("rank", {*RANK_NAMES, "MASTER_ADDR", "MASTER_PORT"}),
-    ("spawn", {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "NNODES"}),
-    ("torchrun", {"PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT"}),
-    ("none", set()),
-])
-def test_a_shape_that_was_asked_for_is_what_the_step_gets(cluster, prefix, shape, names):
+SHAPES = {
+    "rank": {*RANK_NAMES, "MASTER_ADDR", "MASTER_PORT"},
+    "spawn": {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "NNODES"},
+    "torchrun": {"PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
+    "none": set(),
+}
+
+
+def told(environment):
+    """The names of the rendezvous variables."""
+    return {name for name in ours(environment) if not name.startswith(("PINSTEP", "SLURM", "CONDA", "PYTHON"))}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_that_was_asked_for_is_what_the_steps_get(cluster, prefix, shape):
+    """By srun outside a job; in a job that was given it; in one step of a job with another."""
+    record = cluster.recorder()
+    option = f"--env-rendezvous={shape}"
+    cluster.srun(f"--env-spec={prefix}", option, "-N2", "-n2", *record.argv("alone")).ok()
+    cluster.sbatch(f"srun -N2 -n2 {record('inherited')}", f"--env-spec={prefix}", option, "-N2").ok()
+    cluster.sbatch(f"srun -N2 -n2 {option} {record('typed')}; srun -N2 -n2 {record('after')}", f"--env-spec={prefix}",
+                   "-N2").ok()
+    for name in ("alone", "inherited", "typed"):
+        for environment in record.of(name).values():
+            assert told(environment) == SHAPES[shape], name
+            assert_inside(environment, prefix)
+    assert told(record.of("after")[0]) == SHAPES["rank"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_pin_that_others_submit_has_the_shape_too(cluster, prefix, shape):
     record = cluster.recorder()
     cluster.run("sh", "-c", f'eval "$(pinstep resolve --export --shape={shape} {prefix})"; '
                             f'srun -N2 -n2 {record("step")}').ok()
     for environment in record.of("step").values():
-        told = {name for name in ours(environment) if not name.startswith(("PINSTEP", "SLURM"))}
-        assert told - {"CONDA_PREFIX", "PYTHONNOUSERSITE"} == names
+        assert told(environment) == SHAPES[shape]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_rendezvous_without_an_environment(cluster, shape):
+    """Also with --export=NONE, and for one that was submitted with the pin alone."""
+    record = cluster.recorder()
+    option = f"--env-rendezvous={shape}"
+    cluster.srun(option, "-N2", "-n2", *record.argv("alone")).ok()
+    cluster.sbatch(f"{record('batch')}; srun -N2 -n2 {record('inherited')}", option, "-N2", "--export=NONE").ok()
+    cluster.run("sh", "-c", f'eval "$(pinstep resolve --export --shape={shape} none)"; '
+                            f'srun -N2 -n2 {record("by hand")}').ok()
+    for name in ("alone", "inherited", "by hand"):
+        for environment in record.of(name).values():
+            assert told(environment) == SHAPES[shape], name
+            assert "CONDA_PREFIX" not in environment and "PINSTEP_STEP_PREFIX" not in environment
+    assert_no_rendezvous(record.one("batch"))
+
+
+def test_ranks_without_an_environment_meet(cluster):
+    record = cluster.recorder()
+    cluster.srun("--env-rendezvous=rank", "-N2", "-n4", *record.argv("step", STORE)).ok()
+    assert {rank: rendezvous(one)[:2] for rank, one in record.of("step").items()} == {rank: (rank, 4) for rank in range(4)}
+
+
+def test_a_step_that_drops_the_environment_may_keep_a_rendezvous(cluster, prefix):
+    record = cluster.recorder()
+    cluster.sbatch(f"srun --env-spec=none --env-rendezvous=rank -N2 -n2 {record('step')}; srun -n1 {record('after')}",
+                   f"--env-spec={prefix}", "-N2").ok()
+    for environment in record.of("step").values():
+        assert told(environment) == SHAPES["rank"] and "CONDA_PREFIX" not in environment
+        assert prefix.bin not in environment["PATH"]
+    assert_inside(record.one("after"), prefix)

@@ -164,7 +164,7 @@ def test_commands_exist(path):
 @pytest.mark.parametrize("path", [*manual.PAGES, *manual.TEXTS], ids=lambda path: path.name)
 def test_options_exist(path):
     known = set().union(*FOREIGN_OPTIONS.values(),
-                        {"env-spec", "env-lock", "env-build", "env-gpu-share", "help", "version"},
+                        {"env-spec", "env-lock", "env-build", "env-rendezvous", "env-gpu-share", "help", "version"},
                         manual.options(manual.program("pinstep-launch", "--help")),
                         *(manual.options(usage) for usage in manual.worker_usages().values()),
                         *(manual.options(manual.program("pinstep", verb, "--help")) for verb in manual.verbs()))

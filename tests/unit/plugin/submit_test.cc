@@ -16,10 +16,11 @@
 namespace pinstep {
 
 inline void PrintTo(const Submission& submission, std::ostream* out) {
-  constexpr const char* kActs[] = {"nothing", "keep", "resolve", "drop"};
+  constexpr const char* kActs[] = {"nothing", "keep", "resolve", "drop", "meet"};
   *out << kActs[static_cast<int>(submission.act)] << " '" << submission.spec << "'"
        << " lock " << submission.lock.value_or("-") << " build " << submission.build.value_or("-")
-       << (submission.gpu_share ? " sharing GPUs" : "");
+       << (submission.gpu_share ? " sharing GPUs" : "") << " shape "
+       << (submission.shape ? to_string(*submission.shape) : "-");
 }
 
 namespace {
@@ -124,15 +125,74 @@ TEST(Decide, FollowsTheOptionAndThePin) {
 TEST(Decide, RefusesSharedGpusWhereTheyMakeNoSense) {
   using enum Option;
   EXPECT_THAT(decide(state_of(absent, "", typed), {}, Context::sbatch),
-              FailsWith(ErrorKind::usage, "--env-gpu-share needs an environment", "add --env-spec"));
+              FailsWith(ErrorKind::usage, "--env-gpu-share needs an environment or a rendezvous",
+                        "add --env-spec or --env-rendezvous"));
   EXPECT_THAT(decide(state_of(typed, "none", typed), {}, Context::sbatch),
-              FailsWith(ErrorKind::usage, "--env-gpu-share needs an environment", "add --env-spec"));
+              FailsWith(ErrorKind::usage, "--env-gpu-share needs an environment or a rendezvous",
+                        "add --env-spec or --env-rendezvous"));
   EXPECT_THAT(decide(state_of(typed, "/env", typed), {}, Context::srun),
               FailsWith(ErrorKind::usage, "--env-gpu-share acts on the steps of a batch job, not on srun's own",
                         "give it to sbatch, or give srun --gpu-bind=none"));
   EXPECT_THAT(decide(state_of(inherited, "", inherited), environment_of(Pinned::yes, inherited, inherited),
                      Context::srun),
               Holds(Submission{Act::keep, "", true}));
+}
+
+struct RendezvousCase {
+  const char* what;
+  Pinned pinned;
+  Option spec;
+  const char* value;
+  Option rendezvous;
+  const char* shape;
+  Submission expected;
+};
+
+TEST(Decide, GivesARendezvousWithOrWithoutAnEnvironment) {
+  using enum Option;
+  const RendezvousCase cases[] = {
+      {"with an environment",
+       Pinned::no,
+       typed,
+       "/env",
+       typed,
+       "torchrun",
+       {Act::resolve, "/env", false, {}, {}, true, Shape::torchrun}},
+      {"alone", Pinned::no, absent, "", typed, "auto", {Act::meet, "", false, {}, {}, false, Shape::automatic}},
+      {"in place of an environment",
+       Pinned::yes,
+       typed_over_inherited,
+       "none",
+       typed,
+       "rank",
+       {Act::meet, "", false, {}, {}, false, Shape::rank}},
+      {"none, alone", Pinned::no, absent, "", typed, "none", {Act::nothing, "", false, {}, {}, false, Shape::none}},
+      {"none of both", Pinned::yes, typed, "none", typed, "none", {Act::drop, "", false, {}, {}, false, Shape::none}},
+      {"another than the pin's", Pinned::yes, inherited, "", typed, "spawn", {Act::keep, "", false, {}, {}, false, Shape::spawn}},
+      {"what the pin has already", Pinned::yes, inherited, "", inherited, "", {Act::keep, "", false}},
+      {"another environment than the job's, which had a shape",
+       Pinned::yes,
+       typed_over_inherited,
+       "/env",
+       inherited,
+       "",
+       {Act::resolve, "/env", false, {}, {}, true}},
+  };
+  for (const RendezvousCase& c : cases) {
+    State state = state_of(c.spec, c.value);
+    Environment environment = environment_of(c.pinned, c.spec, Option::absent);
+    if (c.rendezvous == inherited) environment.set(environment_form(kRendezvousOption), "torchrun");
+    state.rendezvous.called(c.rendezvous == inherited ? "torchrun" : c.shape);
+    EXPECT_THAT(decide(state, environment, Context::sbatch), Holds(c.expected)) << c.what;
+  }
+}
+
+TEST(Decide, NamesTheShapesThatThereAre) {
+  State state = state_of(Option::typed, "/env");
+  state.rendezvous.called("mpi");
+  EXPECT_THAT(decide(state, {}, Context::srun),
+              FailsWith(ErrorKind::usage, "--env-rendezvous cannot be 'mpi'",
+                        "it is auto, rank, torchrun, spawn or none"));
 }
 
 TEST(Decide, TellsTheResolverWhetherABatchScriptFollows) {
@@ -254,6 +314,47 @@ TEST_F(Submit, PassesLockAndBuildPolicyToTheResolver) {
   submitted(state, host, {}, [](const Environment&) { return ""; });
   EXPECT_EQ(read_file(directory_ / "called", 1000)->text,
             "resolve --site=pinstep=" + resolver_ + " --lock=frozen --build=job -- /env\n");
+}
+
+TEST_F(Submit, PassesTheShapeToTheResolver) {
+  write_resolver("echo \"$@\" > " + (directory_ / "called") + "; echo '" + some_pin() + "'");
+  State state = state_with("/env");
+  state.rendezvous.called("spawn");
+  FakeHost host(Context::sbatch);
+  submitted(state, host, {}, [](const Environment&) { return ""; });
+  EXPECT_EQ(read_file(directory_ / "called", 1000)->text,
+            "resolve --site=pinstep=" + resolver_ + " --shape=spawn -- /env\n");
+}
+
+TEST_F(Submit, MakesAPinWithoutAnEnvironmentForARendezvousAlone) {
+  for (const Context context : {Context::sbatch, Context::salloc, Context::srun}) {
+    State state = state_with(nullptr);
+    state.rendezvous.called("torchrun");
+    FakeHost host(context);
+    EXPECT_EQ(submitted(state, host, {},
+                        [&](const Environment& after) {
+                          const auto pin = Pin::parse(after.get(variable::kPin).value_or(""));
+                          if (!pin) return pin.error().cause;
+                          const bool travels = host.job.get("PINSTEP_ENV") == after.get(variable::kPin);
+                          return std::string(to_string(pin->shape)) +
+                                 (pin->kind == Pin::Kind::none ? " alone" : "") + (travels ? " with the job" : "") +
+                                 (after.has(variable::kOffer) ? " offer" : "");
+                        }),
+              context == Context::srun ? "torchrun alone offer" : "torchrun alone with the job");
+  }
+}
+
+TEST_F(Submit, ChangesTheShapeOfTheJobsPinForAStep) {
+  State state = state_with(nullptr);
+  state.rendezvous.called("spawn");
+  FakeHost host(Context::srun);
+  EXPECT_EQ(submitted(state, host, with_pin(some_pin()),
+                      [&](const Environment& after) {
+                        const auto pin = Pin::parse(after.get(variable::kPin).value_or(""));
+                        if (!pin) return pin.error().cause;
+                        return std::string(to_string(pin->shape)) + " in " + pin->prefixes.at(0).prefix;
+                      }),
+            "spawn in /env");
 }
 
 TEST_F(Submit, OffersAHeldPortInSrun) {
@@ -392,7 +493,7 @@ TEST_F(Submit, ActsOnceForTheComponentsOfAHeterogeneousJob) {
   });
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_EQ(end.output,
-            "components of a heterogeneous job cannot have different environments: --env-spec=/env and "
+            "components of a heterogeneous job cannot differ: --env-spec=/env and "
             "--env-spec=/other");
   EXPECT_EQ(read_file(directory_ / "calls", 1000)->text, "call\n");
 }

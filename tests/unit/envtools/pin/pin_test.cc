@@ -61,6 +61,17 @@ const std::string kStoreText =
     kId + " /s%20t%3Bo%25re/e/cccccccccccccccc;env=linux-aarch64 " + kLock +
     " /s%20t%3Bo%25re/e/dddddddddddddddd";
 
+Pin pin_without_environment() {
+  Pin pin;
+  pin.kind = Pin::Kind::none;
+  pin.token = "0123456789abcdef";
+  pin.shape = Shape::torchrun;
+  return pin;
+}
+
+const std::string kNoneText =
+    "1;kind=none;token=0123456789abcdef;lock=-;store=-;overlays=;shape=torchrun;share=0;policy=;profile=-;source=-";
+
 // The text with one part of it replaced, which must be there.
 std::string replaced(std::string text, std::string_view old_part, std::string_view new_part) {
   const std::size_t at = text.find(old_part);
@@ -71,17 +82,27 @@ std::string replaced(std::string text, std::string_view old_part, std::string_vi
 TEST(PinText, IsWhatTheFormatNoteSays) {
   EXPECT_EQ(foreign_pin().text(), kForeignText);
   EXPECT_EQ(store_pin().text(), kStoreText);
+  EXPECT_EQ(pin_without_environment().text(), kNoneText);
 }
 
 TEST(PinParse, GivesThePinBack) {
   EXPECT_THAT(Pin::parse(kForeignText), Holds(foreign_pin()));
   EXPECT_THAT(Pin::parse(kStoreText), Holds(store_pin()));
+  EXPECT_THAT(Pin::parse(kNoneText), Holds(pin_without_environment()));
 }
 
 TEST(PinParse, IgnoresUnknownFieldsAfterTheLastPrefix) {
   for (const std::string after :
        {";", ";future=1", ";future", ";x=%zz;env=linux-64 - /other", ";;;", ";kind=store"})
     EXPECT_THAT(Pin::parse(kForeignText + after), Holds(foreign_pin())) << shown(after);
+}
+
+TEST(PinParse, HasPrefixesJustWhereThereIsAnEnvironment) {
+  EXPECT_THAT(Pin::parse(kNoneText + ";env=linux-64 - /home/u/env"),
+              FailsWith(ErrorKind::invalid, "the job's pin has no valid field 'env'", "submit the job again"));
+  EXPECT_THAT(pin_without_environment().prefix_for("linux-64"),
+              FailsWith(ErrorKind::not_found, "this job was submitted without an environment",
+                        "submit it with --env-spec"));
 }
 
 TEST(PinParse, TakesWhatAnotherWriterMayWriteForTheSamePin) {
