@@ -35,9 +35,10 @@ _pinstep() {
 	*:--env-spec:*) _pinstep_prefix ;;
 	*:--from:setup | *:--dir:setup | *:--download:setup) COMPREPLY=($(compgen -d -- "$word")) ;;
 	*:setup) _pinstep_offer '--from --dir --download --json --help' ;;
+	*:--channel-priority:lock) _pinstep_offer 'strict flexible disabled' ;;
 	*:lock)
 		if [[ $word == -* ]]; then
-			_pinstep_offer '--platform --profile --virtual-package --output --check --update --offline --json --help'
+			_pinstep_offer '--platform --profile --virtual-package --channel-priority --exclude-newer --update --update-all --time-limit --output --check --offline --json --help'
 		fi ;;
 	*:--spec:*) ;;
 	*:add) _pinstep_offer '--pip --spec --offline --json --help' ;;

@@ -39,7 +39,8 @@ Result<ChosenLock> read_chosen(const std::string& path) {
 
 std::string key_of(const Spec& spec, const LockOptions& options) {
   return spec_key({spec, platforms_to_lock(options.platforms, spec, nullptr),
-                   profile_to_lock(options, own_platform(), nullptr), options.channels});
+                   profile_to_lock(options, own_platform(), nullptr), options.channels,
+                   priority_to_lock(options, nullptr)});
 }
 
 class SpecLocking {
@@ -105,6 +106,7 @@ class SpecLocking {
 
   Result<ChosenLock> update(const LockCheck& check) {
     const auto begin = std::chrono::steady_clock::now();
+    options_.update.all = true;
     auto lock = solve(check.lock && check.ours ? &*check.lock : nullptr);
     if (!lock) return tl::unexpected(lock.error());
     const auto store = prepare_one(place_.stores);

@@ -93,7 +93,7 @@ Result<int> edit_spec(const World& world, const Parsed& parsed, Edit edit) {
   if (!check) return tl::unexpected(check.error());
   if (!check->ours)
     return fail(ErrorKind::conflict, "'" + lock_path + "' was not made by pinstep",
-                "'pinstep lock --update' replaces it");
+                "'pinstep lock --update-all' replaces it");
   if (auto solver = add_solver(*options, settings->settings, progress); !solver)
     return tl::unexpected(solver.error());
   const auto lock = make_lock(*spec, *options, check->lock ? &*check->lock : nullptr);

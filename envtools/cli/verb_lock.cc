@@ -13,32 +13,77 @@
 #include "envtools/config/files.h"
 #include "envtools/json/json.h"
 #include "envtools/lock/changes.h"
+#include "envtools/solver/cutoff.h"
 
 namespace pinstep::cli {
 namespace {
 
 constexpr std::string_view kLockUsage =
     R"(usage: pinstep lock [--platform=P]... [--profile=FILE] [--virtual-package=V]...
-                    [--output=FILE] [--check | --update] [--offline] [--json] [SPEC]
+                    [--channel-priority=P] [--exclude-newer=DATE]
+                    [--update=PACKAGE]... [--update-all] [--time-limit=SECONDS]
+                    [--output=FILE] [--check] [--offline] [--json] [SPEC]
 
 Solves a spec and writes every package's URL and sha256 beside it: environment.yml
-gets environment-lock.yml. A lock that fits its spec is left as it is.
+gets environment-lock.yml. A lock that fits its spec is left as it is; of one that does
+not, versions stay where they still fit.
 
   SPEC            the environment.yml; without it the nearest upward from here
 
   --platform=P    lock for this platform, such as linux-aarch64; may be repeated
   --profile=FILE  virtual packages that the nodes offer, one a line
   --virtual-package=V  one of them, such as __cuda=12.4; may be repeated
+  --channel-priority=P  strict, flexible (as conda; the default) or disabled
+  --exclude-newer=DATE  as of this day, such as 2026-03-31; none: as of today
+  --update=PACKAGE  let this package move; may be repeated
+  --update-all    solve as if there were no lock
+  --time-limit=SECONDS  for each platform's solve; 600 if not given
   --output=FILE   write the lock there
   --check         write nothing; exit status 1 if the lock does not fit, with why
-  --update        solve although the lock fits
   --offline       use only what the caches have
   --json          print an object
 
-Platforms and profile stay those of the lock there is, unless given.
+Platforms, profile, channel priority and date stay those of the lock there is, unless
+given.
 
 Exit status: 0 the lock fits now, 1 it does not or cannot be made, 2 wrong usage.
 )";
+
+constexpr unsigned kLongestTime = 24 * 60 * 60;  // seconds
+
+Result<void> add_channel_priority(LockOptions& options, const Parsed& parsed) {
+  const auto priority = parsed.last("channel-priority");
+  if (!priority) return {};
+  options.channel_priority = *priority;
+  return check_channel_priority(*priority);
+}
+
+Result<void> add_cutoff(LockOptions& options, const Parsed& parsed) {
+  const auto date = parsed.last("exclude-newer");
+  if (!date) return {};
+  if (*date == kNoCutoff) {
+    options.exclude_newer = kNoCutoff;
+    return {};
+  }
+  auto cutoff = parse_cutoff(*date);
+  if (!cutoff)
+    return fail(cutoff.error().kind, "--exclude-newer: " + cutoff.error().cause, cutoff.error().hint);
+  options.exclude_newer = std::move(*cutoff);
+  return {};
+}
+
+Result<void> add_time_limit(LockOptions& options, const Parsed& parsed) {
+  const auto text = parsed.last("time-limit");
+  if (!text) return {};
+  const auto seconds = parse_number<unsigned>(*text);
+  if (!seconds || *seconds == 0 || *seconds > kLongestTime)
+    return fail(ErrorKind::usage, "--time-limit: '" + printable(*text) + "' is no number of seconds",
+                "it is between 1 and " + std::to_string(kLongestTime));
+  options.time_limit = std::chrono::seconds(*seconds);
+  return {};
+}
+
+bool is_updated(const Parsed& parsed) { return parsed.has("update") || parsed.has("update-all"); }
 
 Result<void> add_asked(LockOptions& options, const World& world, const Parsed& parsed) {
   options.platforms = parsed.all("platform");
@@ -46,6 +91,11 @@ Result<void> add_asked(LockOptions& options, const World& world, const Parsed& p
     if (const auto known = check_platform(platform); !known)
       return fail(ErrorKind::usage, "--platform: " + known.error().cause, known.error().hint);
   options.offline = parsed.has("offline");
+  options.update.all = parsed.has("update-all");
+  for (const std::string& name : parsed.all("update")) options.update.names.push_back(to_lower(name));
+  if (auto added = add_channel_priority(options, parsed); !added) return added;
+  if (auto added = add_cutoff(options, parsed); !added) return added;
+  if (auto added = add_time_limit(options, parsed); !added) return added;
   return add_profile(options, world, parsed);
 }
 
@@ -128,16 +178,16 @@ class Locking {
     const std::string lock_path = output ? absolute(*output, world_.directory) : lock_path_of(*path);
 
     auto check = check_lock(*spec, lock_path, *options);
-    if (!check && parsed_.has("update")) check = LockCheck{};  // it is going to be replaced
+    if (!check && parsed_.has("update-all")) check = LockCheck{};  // it is going to be replaced
     if (!check) return tl::unexpected(check.error());
     if (parsed_.has("check"))
       return tell_check(
           {lock_path, name_of(check->state), check->lock ? &*check->lock : nullptr, 0, check->changes},
           check->state, json_);
-    if (check->state == LockState::fits && !parsed_.has("update")) return leave(lock_path, *check->lock);
-    if (!check->ours && !parsed_.has("update"))
+    if (check->state == LockState::fits && !is_updated(parsed_)) return leave(lock_path, *check->lock);
+    if (!check->ours && !parsed_.has("update-all"))
       return fail(ErrorKind::conflict, "'" + lock_path + "' was not made by pinstep",
-                  "--update replaces it, --output=FILE leaves it");
+                  "--update-all replaces it, --output=FILE leaves it");
     if (auto solver = add_solver(*options, settings->settings, progress_); !solver)
       return tl::unexpected(solver.error());
     return solve(*spec, *options, lock_path, check->lock);
@@ -187,11 +237,15 @@ int run_lock(const World& world, const Arguments& arguments) {
                                         {"virtual-package", true},
                                         {"output", true},
                                         {"check", false},
-                                        {"update", false},
+                                        {"update", true},
+                                        {"update-all", false},
+                                        {"channel-priority", true},
+                                        {"exclude-newer", true},
+                                        {"time-limit", true},
                                         {"offline", false},
                                         {"json", false}});
   if (!parsed) return report(parsed.error(), wants_json(arguments));
-  if (parsed->has("check") && parsed->has("update"))
+  if (parsed->has("check") && is_updated(*parsed))
     return report({ErrorKind::usage, "--check and --update exclude each other", ""}, parsed->has("json"));
   const auto code = Locking(world, *parsed).run();
   return code ? *code : report(code.error(), parsed->has("json"));

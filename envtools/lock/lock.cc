@@ -90,7 +90,7 @@ Result<Lock> parse_lock(std::string_view text, const std::string& path) {
   auto lock = parse_conda_lock(*decoded, path);
   if (!lock && lock.error().kind == ErrorKind::invalid && lock.error().hint.empty())
     lock.error().hint =
-        "an older version, such as git checkout brings back, or 'pinstep lock --update' mends it";
+        "an older version, such as git checkout brings back, or 'pinstep lock --update-all' mends it";
   return lock;
 }
 

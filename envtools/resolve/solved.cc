@@ -46,6 +46,7 @@ std::string spec_key(const SolveInputs& inputs) {
   for (const auto& [name, url] : channels.custom) add_line(text, "custom", name + "=" + url);
   for (const std::string& channel : channels.defaults) add_line(text, "default", channel);
   for (const std::string& channel : channels.channels) add_line(text, "channel", channel);
+  add_line(text, "priority", inputs.channel_priority);
   return sha256_hex(text);
 }
 

@@ -23,6 +23,7 @@ struct SolveInputs {
   std::vector<std::string> platforms;
   std::vector<VirtualPackage> profile;
   const ChannelConfig& channels;
+  std::string channel_priority;
 };
 // 64 hex digits; order of platforms and profile does not matter.
 std::string spec_key(const SolveInputs& inputs);

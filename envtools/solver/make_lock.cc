@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kSpecKey = "pinstep.spec";
 constexpr std::string_view kSolverKey = "pinstep.solver";
 constexpr std::string_view kPriorityKey = "pinstep.channel_priority";
+constexpr std::string_view kCutoffKey = "pinstep.exclude_newer";
 constexpr std::string_view kProfileKey = "pinstep.profile.";
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -110,6 +111,8 @@ class Solving {
     request.specs = spec_.conda;
     request.path = spec_.path;
     request.virtual_packages = profile;
+    request.channel_priority = priority_to_lock(options_, before_);
+    request.preferred = preferred(platform);
     auto conda = solve_conda(options_.programs, options_.environment, request);
     if (!conda) return tl::unexpected(with_gpu_hint(conda.error(), profile));
     note_solver(lock, *conda);
@@ -125,10 +128,23 @@ class Solving {
     lock.content_hash[platform] = content_hash(spec_);
     lock.custom[std::string(kProfileKey) + platform] = format_profile(profile);
     lock.custom[std::string(kPriorityKey)] = request.channel_priority;
+    if (!request.exclude_newer.empty()) lock.custom[std::string(kCutoffKey)] = request.exclude_newer;
     return {};
   }
 
  private:
+  // What stays of the lock before.
+  std::vector<Preferred> preferred(const std::string& platform) const {
+    std::vector<Preferred> staying;
+    if (before_ == nullptr || options_.update.all) return staying;
+    const auto& moving = options_.update.names;
+    for (const LockedPackage& package : before_->packages)
+      if (package.manager == Manager::conda && package.platform == platform &&
+          std::find(moving.begin(), moving.end(), package.name) == moving.end())
+        staying.push_back({package.name, package.version, package.sha256});
+    return staying;
+  }
+
   Result<void> add_wheels(Lock& lock, const std::vector<LockedPackage>& conda,
                           const std::vector<VirtualPackage>& profile, const std::string& platform) const {
     const auto python = std::find_if(conda.begin(), conda.end(),
@@ -158,6 +174,8 @@ class Solving {
     request.platform = platform;
     request.offline = options_.offline;
     request.cache = options_.cache + "/" + cache;
+    request.time_limit = options_.time_limit;
+    request.exclude_newer = cutoff_to_lock(options_, before_);
   }
 
   Error with_gpu_hint(Error error, const std::vector<VirtualPackage>& profile) const {
@@ -189,6 +207,34 @@ std::vector<std::string> line_changes(const std::string& before, const std::stri
     if (!old_lines.contains(line)) changes.push_back("+ " + line);
   if (changes.empty() && before != after) changes.push_back("the order of channels or of pip's options");
   return changes;
+}
+
+std::string setting_of(const Lock* lock, std::string_view key) {
+  if (lock == nullptr) return {};
+  const auto found = lock->custom.find(std::string(key));
+  return found == lock->custom.end() ? std::string() : found->second;
+}
+
+// A setting of the lock that is asked to be another.
+void add_setting_change(std::vector<std::string>& changes, const std::string& what, const std::string& before,
+                        const std::string& after) {
+  if (before == after) return;
+  if (!before.empty()) changes.push_back("- " + what + " " + before);
+  if (!after.empty()) changes.push_back("+ " + what + " " + after);
+}
+
+// Packages to update that the lock does not have: a slip that would change nothing, silently.
+Result<void> check_names(const Update& update, const Lock* before) {
+  std::vector<std::string_view> known;
+  if (before != nullptr)
+    for (const LockedPackage& package : before->packages) known.push_back(package.name);
+  for (const std::string& name : update.names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto near = nearest(name, known);
+    return fail(ErrorKind::usage, "'" + printable(name) + "' is not in the lock, so it cannot be updated",
+                near ? "did you mean '" + std::string(*near) + "'?" : "");
+  }
+  return {};
 }
 
 std::optional<std::vector<VirtualPackage>> recorded_profile(const Lock& lock, std::string_view platform) {
@@ -239,7 +285,26 @@ std::vector<VirtualPackage> profile_to_lock(const LockOptions& options, std::str
   return overlay(std::move(profile), options.virtual_packages);
 }
 
+std::string priority_to_lock(const LockOptions& options, const Lock* before) {
+  if (!options.channel_priority.empty()) return options.channel_priority;
+  const std::string before_it = setting_of(before, kPriorityKey);
+  return before_it.empty() ? options.usual_priority : before_it;
+}
+
+std::string cutoff_to_lock(const LockOptions& options, const Lock* before) {
+  if (options.exclude_newer == kNoCutoff) return {};
+  return options.exclude_newer.empty() ? setting_of(before, kCutoffKey) : options.exclude_newer;
+}
+
+Result<void> check_channel_priority(std::string_view priority) {
+  for (const std::string_view known : {"strict", "flexible", "disabled"})
+    if (priority == known) return {};
+  return fail(ErrorKind::usage, "'" + printable(priority) + "' is no priority of channels",
+              "it is strict, flexible or disabled");
+}
+
 Result<Lock> make_lock(const Spec& spec, const LockOptions& options, const Lock* before) {
+  if (auto known = check_names(options.update, before); !known) return tl::unexpected(known.error());
   Lock lock;
   lock.sources = {file_name(spec.path)};
   lock.variables = spec.variables;
@@ -279,11 +344,20 @@ Result<LockCheck> check_lock(const Spec& spec, const std::string& path, const Lo
     const auto differences = line_changes(recorded->second, canonical_text(spec));
     check.changes.insert(check.changes.end(), differences.begin(), differences.end());
   }
+  if (check.ours) {
+    if (!asked.channel_priority.empty())
+      add_setting_change(check.changes, "channel priority", setting_of(&*lock, kPriorityKey),
+                         priority_to_lock(asked, &*lock));
+    add_setting_change(check.changes, "exclude newer", setting_of(&*lock, kCutoffKey),
+                       cutoff_to_lock(asked, &*lock));
+  }
   check.state = check.changes.empty() ? LockState::fits : LockState::changed;
   check.lock = std::move(*lock);
   return check;
 }
 
-Result<void> save_lock(const Lock& lock, const std::string& path) { return replace_file(path, write_lock(lock)); }
+Result<void> save_lock(const Lock& lock, const std::string& path) {
+  return replace_file(path, write_lock(lock));
+}
 
 }  // namespace pinstep

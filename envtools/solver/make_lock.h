@@ -5,26 +5,42 @@
 //   pinstep.spec                canonical text of the spec, so that a later change can be shown
 //   pinstep.solver              "py-rattler 0.28.0, uv 0.13.9"
 //   pinstep.channel_priority    "flexible"
+//   pinstep.exclude_newer       "2026-04-01T00:00:00Z", where newer packages did not count
 //   pinstep.profile.<platform>  the virtual packages: "__glibc=2.28 __unix=0"
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "envtools/solver/solver.h"
 
 namespace pinstep {
 
+// What may move of a lock that is solved anew. Everything else keeps its version where that fits.
+struct Update {
+  bool all = false;
+  std::vector<std::string> names;  // packages, as a spec names them
+};
+
+inline constexpr std::string_view kNoCutoff = "none";
+
 struct LockOptions {
   std::vector<std::string> platforms;                  // empty: see platforms_to_lock()
   std::optional<std::vector<VirtualPackage>> profile;  // asked for; over the baseline
   std::vector<VirtualPackage> usual_profile;           // where none was asked for; over the baseline
   std::vector<VirtualPackage> virtual_packages;        // asked for; over the profile
+  std::string channel_priority;                        // asked for: strict, flexible, disabled
+  std::string usual_priority = "flexible";             // where none was asked for; as conda's default
+  std::string exclude_newer;                           // asked for: a cutoff (cutoff.h), or kNoCutoff
+  Update update;
   ChannelConfig channels;
   bool offline = false;
-  std::string cache;  // absolute
+  std::chrono::seconds time_limit{600};  // for one platform's conda part, and as much for its pip part
+  std::string cache;                     // absolute
   SolverPrograms programs;
   Environment environment;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
@@ -39,8 +55,18 @@ std::vector<std::string> platforms_to_lock(const std::vector<std::string>& asked
 std::vector<VirtualPackage> profile_to_lock(const LockOptions& options, std::string_view platform,
                                             const Lock* before);
 
-// Solves a spec. `before` is the lock it replaces, if any: what it was made for stays. Errors: invalid with
-// "PATH:LINE:", those of solving, conflict (a pip list without python).
+// The priority of channels: the one asked for, else what the lock there is was solved with, else the usual one.
+std::string priority_to_lock(const LockOptions& options, const Lock* before);
+
+// Likewise the cutoff; empty where all packages count.
+std::string cutoff_to_lock(const LockOptions& options, const Lock* before);
+
+// Errors: usage, listing the three.
+Result<void> check_channel_priority(std::string_view priority);
+
+// Solves a spec. `before` is the lock it replaces, if any: what it was made for stays, and so do versions that
+// options.update does not name. Errors: invalid with "PATH:LINE:", usage (a package to update that `before`
+// does not have), those of solving, conflict (a pip list without python).
 Result<Lock> make_lock(const Spec& spec, const LockOptions& options, const Lock* before);
 
 // ---- the lock beside a spec

@@ -32,11 +32,10 @@ def solve(request):
     action = "force-cache-only" if request["offline"] else "cache-or-fetch"
     gateway = rattler.Gateway(request["cache"], rattler.SourceConfig(cache_action=action),
                               client=rattler.Client.default_client(user_agent="pinstep"))
-    call = rattler.solve(
-        channels, specs, gateway, platforms=[request["platform"], "noarch"],
-        virtual_packages=[_virtual_package(package) for package in request["virtual_packages"]],
-        channel_priority=PRIORITIES[request["channel_priority"]], channel_relations="disabled",
-        timeout=datetime.timedelta(seconds=request["timeout"]))
+    more = {"virtual_packages": [_virtual_package(package) for package in request["virtual_packages"]]}
+    if "exclude_newer" in request:
+        more |= {"exclude_newer": _instant(request["exclude_newer"]), "timestamp_policy": "allow-missing"}
+    call = _solved(gateway, channels, specs, request, more)
     try:
         records = asyncio.run(asyncio.wait_for(_watched(call, request), request["timeout"] + 5))
     except asyncio.TimeoutError:
@@ -46,6 +45,44 @@ def solve(request):
     except exceptions.GatewayError as error:
         raise _unreachable(str(error), request) from None
     return {"packages": [_package(record) for record in records]}
+
+
+async def _solved(gateway, channels, specs, request, more):
+    platforms = [request["platform"], "noarch"]
+    staying = await _staying(gateway, channels, platforms, request, more.get("exclude_newer"))
+    return await rattler.solve(
+        channels, specs, gateway, platforms=platforms, locked_packages=staying,
+        channel_priority=PRIORITIES[request["channel_priority"]], channel_relations="disabled",
+        timeout=datetime.timedelta(seconds=request["timeout"]), **more)
+
+
+async def _staying(gateway, channels, platforms, request, cutoff):
+    """The records of packages that are to stay where they fit.
+
+    rattler takes what it is given, so what the channels no longer have, or would not give now, is left out.
+    """
+    wanted = {package["sha256"]: package["name"] for package in request.get("preferred", [])}
+    if not wanted:
+        return []
+    found = await gateway.query(channels, platforms, [rattler.MatchSpec(name) for name in sorted(wanted.values())],
+                                recursive=False, channel_relations="disabled")
+    strict = request["channel_priority"] == "strict"
+    staying, first = {}, {}
+    for record in (record for records in found for record in records):
+        name, digest = record.name.normalized, record.sha256.hex() if record.sha256 else ""
+        if strict and first.setdefault(name, record.channel) != record.channel:
+            continue
+        too_new = cutoff and record.timestamp and record.timestamp > cutoff
+        if digest in wanted and not too_new:
+            staying.setdefault(name, record)
+    return list(staying.values())
+
+
+def _instant(text):
+    try:
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise Refusal("invalid", f"'{text}' is no instant") from None
 
 
 def _make_cache(path):

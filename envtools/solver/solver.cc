@@ -22,6 +22,7 @@ Json json_of(const SolveCommon& request) {
   json["offline"] = request.offline;
   json["cache"] = request.cache;
   json["timeout"] = request.time_limit.count();
+  if (!request.exclude_newer.empty()) json["exclude_newer"] = request.exclude_newer;
   return json;
 }
 
@@ -121,13 +122,25 @@ std::string normalized(std::string_view name) {
   return result;
 }
 
+// What a back end may take beyond its own time limit: to start, to read indexes and to say that it gives up.
+constexpr std::chrono::seconds kGrace{60};
+
 Result<std::string> run_back_end(const SolverPrograms& programs, const Environment& environment,
-                                 const std::string& script, const std::string& request) {
+                                 const std::string& script, const std::string& request,
+                                 std::chrono::seconds time_limit) {
   // Without -E and -s a user's PYTHONPATH or ~/.local would get into the solver; -B keeps the installed
   // directory as it is.
-  const Command command{
-      {programs.python, "-E", "-s", "-B", programs.scripts + "/" + script}, environment, request, true};
+  const Command command{{programs.python, "-E", "-s", "-B", programs.scripts + "/" + script},
+                        environment,
+                        request,
+                        true,
+                        time_limit + kGrace};
   const auto end = run(command, kAnswerLimit);
+  if (!end && end.error().kind == ErrorKind::timed_out)
+    return fail(ErrorKind::timed_out,
+                "the solver '" + script + "' hangs: it was ended after " +
+                    std::to_string((time_limit + kGrace).count()) + " s",
+                "does 'pinstep setup' mend it?");
   if (!end) return tl::unexpected(end.error());
   const bool keeps_contract = end->signal == 0 && end->exit_code <= 4 && end->output.starts_with('{');
   if (keeps_contract) return end->output;
@@ -153,6 +166,10 @@ std::string format_solve_request(const SolveRequest& request) {
                                         {"version", package.version},
                                         {"build", package.build.empty() ? "0" : package.build}});
   json["channel_priority"] = request.channel_priority;
+  json["preferred"] = Json::array();
+  for (const Preferred& package : request.preferred)
+    json["preferred"].push_back(
+        {{"name", package.name}, {"version", package.version}, {"sha256", package.sha256}});
   return dump_json(json);
 }
 
@@ -192,14 +209,16 @@ std::map<std::string, std::string> provided_distributions(const std::vector<Lock
 
 Result<SolveAnswer> solve_conda(const SolverPrograms& programs, const Environment& environment,
                                 const SolveRequest& request) {
-  const auto text = run_back_end(programs, environment, "solve_conda.py", format_solve_request(request));
+  const auto text =
+      run_back_end(programs, environment, "solve_conda.py", format_solve_request(request), request.time_limit);
   if (!text) return tl::unexpected(text.error());
   return parse_solve_answer(*text, request);
 }
 
 Result<SolveAnswer> solve_pip(const SolverPrograms& programs, const Environment& environment,
                               const PipRequest& request) {
-  const auto text = run_back_end(programs, environment, "solve_pip.py", format_pip_request(request));
+  const auto text =
+      run_back_end(programs, environment, "solve_pip.py", format_pip_request(request), request.time_limit);
   if (!text) return tl::unexpected(text.error());
   return parse_pip_answer(*text, request);
 }

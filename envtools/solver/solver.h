@@ -22,6 +22,15 @@ struct SolveCommon {
   bool offline = false;
   std::string cache;  // absolute; what was fetched
   std::chrono::seconds time_limit{600};
+  std::string exclude_newer;  // the cutoff (cutoff.h); empty: none
+};
+
+// A package of a lock that is solved anew: stays where it fits.
+struct Preferred {
+  std::string name, version;
+  std::string sha256;  // of the archive
+
+  bool operator==(const Preferred&) const = default;
 };
 
 struct SolveRequest : SolveCommon {
@@ -30,6 +39,7 @@ struct SolveRequest : SolveCommon {
   std::string path;  // of the spec, for messages
   std::vector<VirtualPackage> virtual_packages;
   std::string channel_priority = "flexible";  // as conda's default
+  std::vector<Preferred> preferred;
 };
 
 struct PipRequest : SolveCommon {
@@ -66,7 +76,7 @@ struct SolverPrograms {
 };
 
 // Each runs its back end and waits for it. Errors: those of parsing the answer; os, where the program cannot
-// be started or ends without an answer.
+// be started or ends without an answer; timed_out, where it does not heed its time limit.
 Result<SolveAnswer> solve_conda(const SolverPrograms& programs, const Environment& environment,
                                 const SolveRequest& request);
 Result<SolveAnswer> solve_pip(const SolverPrograms& programs, const Environment& environment,

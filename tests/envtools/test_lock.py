@@ -108,7 +108,7 @@ def test_nothing_is_solved_for_a_lock_that_fits(locker):
     locker.channel.rename(locker.channel.with_name("gone"))
     assert locker.json()["state"] == "fits"
     assert locker.lock().stdout.endswith("environment-lock.yml is up to date\n")
-    assert "cannot read channel 'local'" in locker.lock("--update").stderr
+    assert "cannot read channel 'local'" in locker.lock("--update-all").stderr
     assert locker.packages() == {"xz": "5.4.0"}
 
 
@@ -120,8 +120,111 @@ def test_an_update_tells_what_changed(locker):
     assert told.endswith("; 2 added, 1 removed")
     assert changes == ["  + libc 2.0 (linux-64)", "  + python 3.11.2 (linux-64)", "  - xz 5.4.0 (linux-64)"]
     write_channel(locker.channel, record("python", "3.11.9", "0_cpython", ["libc"]))
-    assert locker.json("--update")["changes"] == ["↑ python 3.11.2 → 3.11.9 (linux-64)"]
+    assert locker.json("--update-all")["changes"] == ["↑ python 3.11.2 → 3.11.9 (linux-64)"]
 
+
+# ---- what stays of the lock before
+
+@pytest.fixture
+def moved_on(locker):
+    """A lock of xz and python; the channel has newer ones since."""
+    locker.spec("xz", "python")
+    locker.lock()
+    write_channel(locker.channel, record("xz", "5.6.0"), record("python", "3.11.9", "0_cpython", ["libc"]),
+                  record("libc", "2.1"), record("old", "1.0", depends=["xz <5.4"]))
+    return locker
+
+
+def test_versions_stay_where_they_fit(moved_on):
+    moved_on.spec("xz", "python", "numpy")
+    assert moved_on.json()["changes"] == ["+ numpy 1.24.2 (linux-64)"]
+    moved_on.spec("xz", "python", "old")
+    assert moved_on.json()["changes"] == ["- numpy 1.24.2 (linux-64)", "+ old 1.0 (linux-64)",
+                                          "↓ xz 5.4.0 → 5.2.6 (linux-64)"]
+
+
+def test_added_packages_move_nothing(moved_on):
+    assert "1 added" in moved_on.user("add", "numpy").stdout
+    assert moved_on.packages()["xz"] == "5.4.0"
+
+
+@pytest.mark.parametrize("options, moved", [
+    (["--update=xz"], ["xz"]), (["--update=XZ", "--update=libc"], ["libc", "xz"]),
+    (["--update-all"], ["libc", "python", "xz"])])
+def test_what_is_named_is_updated(moved_on, options, moved):
+    assert [line.split()[1] for line in moved_on.json(*options)["changes"]] == moved
+
+
+def test_what_is_not_in_the_lock_cannot_be_updated(moved_on):
+    done = moved_on.lock("--update=pyton")
+    assert done.returncode == 2 and "did you mean 'python'?" in done.stderr, done
+    assert moved_on.packages()["python"] == "3.11.2"
+
+
+def test_what_a_channel_no_longer_has_does_not_stay(moved_on):
+    (moved_on.channel / "linux-64/repodata.json").unlink()
+    write_channel(moved_on.channel, *(r for r in RECORDS if r["name"] != "xz"), record("xz", "5.3.0"))
+    moved_on.spec("xz", "python", "numpy")
+    assert moved_on.json()["changes"] == ["+ numpy 1.24.2 (linux-64)", "↓ xz 5.4.0 → 5.3.0 (linux-64)"]
+
+
+# ---- priority, date, time
+
+def test_a_channels_priority_is_recorded_and_stays(locker):
+    write_channel(locker.user.home / "other", record("xz", "6.0"))
+    with open(locker.user.home / ".config/pinstep/config", "a") as file:
+        file.write(f"channel.other={locker.user.home}/other\n")
+    locker.user.write("environment.yml", "channels: [local, other]\ndependencies: [xz]\n")
+    locker.lock()
+    assert locker.packages() == {"xz": "5.4.0"}
+    assert locker.json("--check", "--channel-priority=disabled", code=1)["changes"] == [
+        "- channel priority flexible", "+ channel priority disabled"]
+    locker.lock("--channel-priority=disabled", "--update-all")
+    assert locker.packages() == {"xz": "6.0"}
+    locker.lock("--update-all")
+    assert locker.packages() == {"xz": "6.0"}
+    text = (locker.user.home / "environment-lock.yml").read_text()
+    assert "pinstep.channel_priority: disabled" in text
+
+
+def test_a_spec_is_solved_as_of_a_day(locker):
+    day = 86_400_000
+    write_channel(locker.channel, {**record("xz", "5.8.0"), "timestamp": 1700000000000 + 10 * day},
+                  {**record("xz", "5.9.0"), "timestamp": 1700000000000 + 20 * day})
+    locker.spec("xz")
+    locker.lock("--exclude-newer=2023-11-24")      # ten days after
+    assert locker.packages() == {"xz": "5.8.0"}
+    text = (locker.user.home / "environment-lock.yml").read_text()
+    assert "pinstep.exclude_newer: '2023-11-25T00:00:00Z'" in text
+    locker.lock("--update-all")
+    assert locker.packages() == {"xz": "5.8.0"}
+    assert locker.json("--check", "--exclude-newer=none", code=1)["changes"] == [
+        "- exclude newer 2023-11-25T00:00:00Z"]
+    locker.lock("--exclude-newer=2023-11-20T12:00:00Z")
+    assert locker.packages() == {"xz": "5.4.0"}
+    locker.lock("--exclude-newer=none", "--update-all")
+    assert locker.packages() == {"xz": "5.9.0"}
+
+
+@pytest.mark.parametrize("option, cause", [
+    ("--exclude-newer=yesterday", "--exclude-newer: 'yesterday' is no date"),
+    ("--channel-priority=high", "'high' is no priority of channels"),
+    ("--time-limit=0", "--time-limit: '0' is no number of seconds")])
+def test_a_value_that_makes_no_sense_is_refused(locker, option, cause):
+    locker.spec("xz")
+    done = locker.lock(option)
+    assert done.returncode == 2 and cause in done.stderr, done
+
+
+def test_a_solver_that_takes_too_long_is_ended(locker, solver):
+    with Stalling("no answer") as server:
+        locker.config(f"channel.local={server.url}\nsolver={solver}\n")
+        locker.spec("xz")
+        kind, cause = locker.refused("--time-limit=1")
+    assert (kind, cause) == ("timed_out", "the solver has not ended within 1 s")
+
+
+# ---- checking
 
 def test_check_writes_nothing_and_shows_the_changed_lines(locker):
     locker.spec("xz", "python")
@@ -150,7 +253,7 @@ def test_a_foreign_lock_is_replaced_on_demand_only(locker):
     assert "was not made by pinstep" in locker.lock().stderr
     assert locker.json("--check", code=1)["changes"] == [
         "pinstep has not made this lock: whether it fits is not known"]
-    assert locker.lock("--update").returncode == 0
+    assert locker.lock("--update-all").returncode == 0
     assert locker.lock("--check").returncode == 0
 
 
@@ -303,7 +406,7 @@ def test_offline_needs_what_was_fetched_before(locker, solver):
         kind, cause = locker.refused("--offline")
         assert kind == "network" and "is not in the cache" in cause and server.asked == []
         assert locker.lock().returncode == 0
-    assert locker.lock("--offline", "--update").returncode == 0
+    assert locker.lock("--offline", "--update-all").returncode == 0
     assert "linux-64/xz-5.4.0-0.conda" in (locker.user.home / "environment-lock.yml").read_text()
 
 
@@ -370,7 +473,7 @@ def test_a_solver_that_breaks_the_contract_is_said_to(locker, solver):
 
 
 @pytest.mark.parametrize("arguments, cause", [
-    (["--check", "--update"], "--check and --update exclude each other"), (["a", "b"], "one spec at a time"),
+    (["--check", "--update-all"], "--check and --update exclude each other"), (["a", "b"], "one spec at a time"),
     (["--plattform=x"], "there is no option '--plattform'")])
 def test_wrong_usage(locker, arguments, cause):
     done = locker.lock(*arguments)
@@ -409,8 +512,8 @@ def test_a_damaged_lock_is_mended_by_an_update(locker, text, cause):
     locker.user.write("environment-lock.yml", text)
     for verb in (["lock"], ["build"], ["run", "true"]):
         errors = locker.user(*verb).stderr
-        assert cause in errors and "git checkout" in errors and "'pinstep lock --update'" in errors, errors
-    assert locker.lock("--update").returncode == 0
+        assert cause in errors and "git checkout" in errors and "'pinstep lock --update-all'" in errors, errors
+    assert locker.lock("--update-all").returncode == 0
     assert locker.packages() == {"xz": "5.4.0"}
 
 

@@ -304,7 +304,7 @@ TEST(ParseLock, LeavesCredentialsOut) {
 }
 
 constexpr const char* kMend =
-    "an older version, such as git checkout brings back, or 'pinstep lock --update' mends it";
+    "an older version, such as git checkout brings back, or 'pinstep lock --update-all' mends it";
 
 TEST(ParseLock, SaysWhatIsWrongAndWhere) {
   struct Case {

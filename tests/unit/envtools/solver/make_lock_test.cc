@@ -136,6 +136,35 @@ TEST(PlatformsToLock, AreTheAskedTheSpecsTheLocksOrThisMachines) {
   EXPECT_THAT(platforms_to_lock({"linux-64"}, spec, &before), ElementsAre("linux-64"));
 }
 
+TEST(PriorityAndCutoff, AreTheAskedTheLocksOrTheUsualOne) {
+  Lock before;
+  LockOptions options;
+  EXPECT_EQ(priority_to_lock(options, nullptr), "flexible");
+  EXPECT_EQ(cutoff_to_lock(options, nullptr), "");
+  options.usual_priority = "strict";
+  EXPECT_EQ(priority_to_lock(options, &before), "strict");
+  before.custom = {{"pinstep.channel_priority", "disabled"}, {"pinstep.exclude_newer", "2026-04-01T00:00:00Z"}};
+  EXPECT_EQ(priority_to_lock(options, &before), "disabled");
+  EXPECT_EQ(cutoff_to_lock(options, &before), "2026-04-01T00:00:00Z");
+  options.channel_priority = "flexible";
+  options.exclude_newer = "2025-01-01T00:00:00Z";
+  EXPECT_EQ(priority_to_lock(options, &before), "flexible");
+  EXPECT_EQ(cutoff_to_lock(options, &before), "2025-01-01T00:00:00Z");
+  options.exclude_newer = kNoCutoff;
+  EXPECT_EQ(cutoff_to_lock(options, &before), "");
+}
+
+TEST_F(CheckLock, ShowsAnotherPriorityAndCutoffWhereTheyAreAskedFor) {
+  save(lock_of(a_spec({{"xz", 3}})));
+  LockOptions asked;
+  asked.usual_priority = "strict";
+  EXPECT_EQ(check(a_spec({{"xz", 3}}), asked).state, LockState::fits);
+  asked.channel_priority = "strict";
+  asked.exclude_newer = "2025-01-01T00:00:00Z";
+  EXPECT_THAT(check(a_spec({{"xz", 3}}), asked).changes,
+              ElementsAre("+ channel priority strict", "+ exclude newer 2025-01-01T00:00:00Z"));
+}
+
 TEST(ProfileToLock, IsTheAskedTheLocksOrTheUsualOne) {
   LockOptions options;
   Lock before = lock_of(a_spec({}));

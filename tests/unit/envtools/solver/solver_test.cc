@@ -43,12 +43,22 @@ std::string answer_with(const std::string& fields) {
 }
 
 TEST(SolveRequest, IsTheContracts) {
-  EXPECT_EQ(format_solve_request(a_request()),
-            R"({"contract":1,"platform":"linux-64","offline":false,"cache":"/cache","timeout":600,)"
-            R"("channels":[{"name":"conda-forge","url":"https://example.org/conda-forge"}],)"
-            R"("specs":["python 3.11.*","numpy"],)"
-            R"("virtual_packages":[{"name":"__archspec","version":"1","build":"x86_64"},)"
-            R"({"name":"__glibc","version":"2.28","build":"0"}],"channel_priority":"flexible"})");
+  EXPECT_EQ(
+      format_solve_request(a_request()),
+      R"({"contract":1,"platform":"linux-64","offline":false,"cache":"/cache","timeout":600,)"
+      R"("channels":[{"name":"conda-forge","url":"https://example.org/conda-forge"}],)"
+      R"("specs":["python 3.11.*","numpy"],)"
+      R"("virtual_packages":[{"name":"__archspec","version":"1","build":"x86_64"},)"
+      R"({"name":"__glibc","version":"2.28","build":"0"}],"channel_priority":"flexible","preferred":[]})");
+}
+
+TEST(SolveRequest, SaysWhatStaysAndWhatIsTooNew) {
+  SolveRequest request = a_request();
+  request.preferred = {{"numpy", "1.26.4", kDigest}};
+  request.exclude_newer = "2026-04-01T00:00:00Z";
+  const std::string text = format_solve_request(request);
+  EXPECT_THAT(text, HasSubstr(R"("preferred":[{"name":"numpy","version":"1.26.4","sha256":")" + kDigest));
+  EXPECT_THAT(text, HasSubstr(R"("exclude_newer":"2026-04-01T00:00:00Z")"));
 }
 
 TEST(PipRequest, IsTheContracts) {
