@@ -245,11 +245,38 @@ def test_a_run_that_is_over_says_the_same_again(train, kept):
     assert ended.end["weights"] == kept[1] and not ended.events("checkpoint")
 
 
-def test_a_checkpoint_that_cannot_be_written_ends_the_run(train, tmp_path):
+@pytest.mark.parametrize("where, said", [("file", "Not a directory"), ("file/c", "Not a directory"),
+                                         ("none/c", "No such file or directory")])
+def test_where_no_checkpoint_can_be_written_nothing_is_trained(train, tmp_path, where, said):
     (tmp_path / "file").write_text("")
-    ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}/file/c", "--checkpoint-steps=7")
+    ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}/{where}")
     assert ended.codes == [1, 3]
-    assert "Not a directory" in ended.err[0]
+    assert f"'{tmp_path}/{where}': {said}" in ended.err[0]
+    assert not ended.events("epoch")
+
+
+@pytest.mark.skips("no root")
+def test_a_disk_that_gets_full_ends_the_run_and_leaves_the_checkpoints_before(train, tmp_path):
+    """Three of them have no room."""
+    (tmp_path / "small").mkdir()
+    (tmp_path / "found").mkdir()
+    script = f"""mount -t tmpfs -o size=5M none {tmp_path}/small
+                 "$@"; code=$?; cp {tmp_path}/small/* {tmp_path}/found; exit $code"""
+    ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}/small", "--checkpoint-steps=4",
+                  wrapper={0: ["unshare", "-m", "sh", "-c", script, "sh"], 1: []})
+    assert ended.codes == [1, 3], ended
+    assert "No space left on device" in ended.err[0]
+    assert names(tmp_path / "found") == ["step-000000000004.safetensors", "step-000000000008.safetensors"]
+    for name in names(tmp_path / "found"):
+        read(tmp_path / "found" / name)
+
+
+def test_what_a_killed_write_left_goes_with_the_next_checkpoint(train, tmp_path):
+    left = "step-000000000003.safetensors+"
+    (tmp_path / left).write_bytes(b"half")
+    (tmp_path / "mine+").write_bytes(b"mine")
+    train(1, *SHORT, "--steps=4", f"--checkpoint={tmp_path}").ok()
+    assert names(tmp_path) == ["mine+", "step-000000000004.safetensors"]
 
 
 def test_the_restart_is_counted(train, tmp_path):

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -36,15 +37,23 @@ bool is_name(std::string_view name) {
   return parse_number<std::uint64_t>(name).has_value();
 }
 
-// Newest first; none where there is no directory.
-Result<std::vector<std::string>> list(const std::string& path) {
+struct Names {
+  std::vector<std::string> whole;  // newest first
+  std::vector<std::string> parts;  // that a killed write left
+};
+
+Result<Names> list(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
-  if (!directory && errno == ENOENT) return std::vector<std::string>{};
   if (!directory) return fail_errno(errno, "read directory", path);
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(directory.get()))
-    if (is_name(entry->d_name)) names.emplace_back(entry->d_name);
-  std::sort(names.rbegin(), names.rend());
+  Names names;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    std::string_view name = entry->d_name;
+    if (is_name(name)) names.whole.emplace_back(name);
+    if (!name.ends_with(kAside)) continue;
+    name.remove_suffix(kAside.size());
+    if (is_name(name)) names.parts.emplace_back(entry->d_name);
+  }
+  std::sort(names.whole.rbegin(), names.whole.rend());
   return names;
 }
 
@@ -56,14 +65,22 @@ Result<void> sync_directory(const std::string& path) {
 
 }  // namespace
 
-Result<std::string> CheckpointDirectory::write(const Checkpoint& checkpoint) const {
+Result<void> CheckpointDirectory::prepare() const {
   if (::mkdir(path_.c_str(), 0777) != 0 && errno != EEXIST) return fail_errno(errno, "make directory", path_);
+  const std::string inside = path_ + "/.";  // of a file this says that it is no directory
+  if (::access(inside.c_str(), R_OK | W_OK | X_OK) != 0) return fail_errno(errno, "write in", path_);
+  return {};
+}
+
+Result<std::string> CheckpointDirectory::write(const Checkpoint& checkpoint) const {
   const std::string name = name_of(checkpoint.position.steps);
   PINSTEP_TRY(write_whole(path_ + "/" + name, head_of(checkpoint), checkpoint.data));
   PINSTEP_TRY(sync_directory(path_));
   const auto names = list(path_);
   if (!names) return tl::unexpected(names.error());
-  for (std::size_t i = kKept; i < names->size(); ++i) std::remove((path_ + "/" + (*names)[i]).c_str());
+  for (std::size_t i = kKept; i < names->whole.size(); ++i)
+    std::remove((path_ + "/" + names->whole[i]).c_str());
+  for (const std::string& part : names->parts) std::remove((path_ + "/" + part).c_str());
   return path_ + "/" + name;
 }
 
@@ -71,7 +88,7 @@ Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::newest() 
   const auto names = list(path_);
   if (!names) return tl::unexpected(names.error());
   Found found;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names->whole) {
     found.path = path_ + "/" + name;
     const auto file = read_file(found.path, kFileLimit, Links::followed);
     if (!file) return tl::unexpected(file.error());
@@ -86,7 +103,7 @@ Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::newest() 
     const std::string aside = found.path + ".damaged";
     if (std::rename(found.path.c_str(), aside.c_str()) != 0) return fail_errno(errno, "rename to", aside);
   }
-  if (names->empty()) return std::nullopt;
+  if (names->whole.empty()) return std::nullopt;
   return fail(ErrorKind::corrupt,
               "no checkpoint in '" + path_ + "' can be read; the newest: " + found.damaged[0],
               "begin anew in another directory");

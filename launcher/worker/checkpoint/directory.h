@@ -17,8 +17,12 @@ class CheckpointDirectory {
  public:
   explicit CheckpointDirectory(std::string path) : path_(std::move(path)) {}
 
-  // Makes the directory where it is missing; removes all but the newest and the one before. Returns the file's
-  // path. Errors: refused, no_space, os.
+  // Makes the directory where it is missing, and sees that it can be written to: before hours are spent that
+  // could not be kept. Errors: not_found (the directory above), refused, os.
+  Result<void> prepare() const;
+
+  // After prepare(). Removes all but the newest and the one before, and what a killed write left. Returns the
+  // file's path. Errors: refused, no_space, os.
   Result<std::string> write(const Checkpoint& checkpoint) const;
 
   struct Found {

@@ -1,6 +1,7 @@
 #include "launcher/worker/data/npy.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "envtools/base/fd.h"
 
 namespace pinstep::worker {
+
 std::string npy_head(std::string_view descr, const std::vector<std::size_t>& shape) {
   std::string sizes;
   for (const std::size_t size : shape) sizes += std::to_string(size) + ", ";
@@ -22,12 +24,17 @@ std::string npy_head(std::string_view descr, const std::vector<std::size_t>& sha
 }
 
 Result<void> write_whole(const std::string& path, std::string_view head, std::string_view body) {
-  const std::string aside = path + "+";
+  const std::string aside = path + std::string(kAside);
   UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd.valid()) return fail_errno(errno, "write", aside);
+  const auto failed = [&](const char* what, const std::string& which) {
+    auto error = fail_errno(errno, what, which);
+    ::unlink(aside.c_str());  // where the disk is full, others need the room
+    return error;
+  };
   if (!write_all(fd.get(), head) || !write_all(fd.get(), body) || ::fsync(fd.get()) != 0)
-    return fail_errno(errno, "write", aside);
-  if (std::rename(aside.c_str(), path.c_str()) != 0) return fail_errno(errno, "rename to", path);
+    return failed("write", aside);
+  if (std::rename(aside.c_str(), path.c_str()) != 0) return failed("rename to", path);
   return {};
 }
 

@@ -21,6 +21,7 @@ Result<std::unique_ptr<Keeper>> Keeper::create(const KeepSettings& settings, Dev
 Result<std::optional<Resumed>> Keeper::resume() {
   std::optional<CheckpointDirectory::Found> found;
   if (transport_.rank() == 0) {
+    PINSTEP_TRY(directory_.prepare());
     auto newest = directory_.newest();
     if (!newest) return tl::unexpected(newest.error());
     found = std::move(*newest);

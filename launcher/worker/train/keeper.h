@@ -44,7 +44,7 @@ class Keeper {
                                                 std::function<void(const Kept&)> say);
 
   // All ranks together. From here on signals are noted. On rank 0 what it found. Errors: those of
-  // CheckpointDirectory::newest and Trainer::resume.
+  // CheckpointDirectory (that it can be written to is seen here) and Trainer::resume.
   Result<std::optional<Resumed>> resume();
   // After each step; whether to go on. Errors: those of writing, on rank 0, and of the transport.
   Result<bool> at_border();
