@@ -157,7 +157,8 @@ WORKER_DIRS = \
 	launcher/worker/report \
 	launcher/worker/store \
 	launcher/worker/train \
-	launcher/worker/transport
+	launcher/worker/transport \
+	launcher/worker/units
 
 LIB_SRC    = $(wildcard $(LIB_DIRS:=/*.cc))
 ENV_SRC    = $(filter-out %_main.cc,$(wildcard $(ENV_DIRS:=/*.cc)))

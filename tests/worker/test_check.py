@@ -50,7 +50,7 @@ def test_every_rank_reports_what_it_sees():
     assert verdict["fit"] and verdict["links"] == 6 and verdict["ranks"] == 3
 
 
-@pytest.mark.parametrize("shift, words", [("-1h", "3.6e+03 s behind"), ("+90s", "90 s ahead of")])
+@pytest.mark.parametrize("shift, words", [("-1h", "3600 s behind"), ("+90s", "90.0 s ahead of")])
 def test_a_clock_that_differs_is_named(shift, words):
     assert FAKETIME, "faketime is missing"
     ended = check(3, own_variables={1: {"LD_PRELOAD": FAKETIME, "FAKETIME": shift, "DONT_FAKE_MONOTONIC": 1}})
@@ -64,13 +64,17 @@ def test_another_environment_is_named():
 
 
 @pytest.mark.parametrize("option, words", [
-    ("--min-memory=1000000G", "of memory left for 2 ranks"),
-    ("--min-shm=1000000G", "left in /dev/shm"),
-    ("--min-bandwidth=1000000G", "the link from rank 0 on "),
-    ("--max-latency=0.000000001", "is slow: latency "),
+    ("--min-memory=1000G", "of memory left for 2 ranks, the limit is 1000 GiB for each"),
+    ("--min-shm=1000G", "left in /dev/shm, the limit is 1000 GiB"),
+    ("--min-bandwidth=1000G", "B/s, the limit is 1000 GB/s"),
+    ("--max-latency=0.000000001", "s, the limit is 1.00 ns"),
 ])
-def test_what_is_too_little_is_named(option, words):
-    assert words in check(2, option).err[0]
+def test_what_is_too_little_is_named_in_the_units_of_the_limit(option, words):
+    """And every finding has its hint."""
+    said = check(2, option).err[0].splitlines()
+    assert said and said[0].endswith(words)
+    assert all(line.startswith("pinstep-worker: check: ") for line in said[::2])
+    assert all(line.startswith("pinstep-worker: hint: ") for line in said[1::2])
 
 
 def test_too_few_open_files_are_named():

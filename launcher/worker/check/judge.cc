@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <set>
 
 #include "envtools/base/text.h"
 #include "launcher/worker/bench/interval.h"
+#include "launcher/worker/units/units.h"
 #include "launcher/worker/words.h"
 
 namespace pinstep::worker {
@@ -21,6 +21,8 @@ constexpr double kSlowLatency = 100e-6;
 // Sockets of a rank: with every other one and the store; the rest is for files, libraries and data loaders.
 constexpr std::uint64_t kFilesBeside = 128;
 
+constexpr const char* kSpeedHint = "ethtool and the switch's port tell the negotiated speed";
+
 constexpr std::size_t kMostNames = 8;
 
 std::string list(const std::vector<std::string>& names) {
@@ -29,9 +31,6 @@ std::string list(const std::vector<std::string>& names) {
   if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
   return text;
 }
-
-std::string shown_bandwidth(double bytes) { return formatted("%.3g GB/s", bytes / 1e9); }
-std::string shown_latency(double seconds) { return formatted("%.3g us", seconds * 1e6); }
 
 // The value that a quarter of all are as good as. Not the median: of three nodes' links most are those of a
 // slow one.
@@ -165,19 +164,23 @@ class Judge {
       if (compares && *std::max_element(values.begin(), values.end()) < least) {
         slow.insert(node);
         find("link",
-             "all links of " + node + " are slow: " + shown_bandwidth(median(values)) + ", others have " +
-                 shown_bandwidth(usual),
-             "ethtool and the switch's port tell the negotiated speed");
+             "all links of " + node + " are slow: " + shown_rate(median(values)) + ", others have " +
+                 shown_rate(usual),
+             kSpeedHint);
       }
     for_each_link([&](const RankReport& report, const Link& link) {
       const std::string a = name_of(report.rank), b = name_of(link.to);
       if (!link.error.empty() || slow.contains(a) || slow.contains(b)) return;
+      const std::string is_slow = "the link from " + a + " to " + b + " is slow: ";
       if (link.bandwidth < least)
-        find("link", "the link from " + a + " to " + b + " is slow: " + shown_bandwidth(link.bandwidth) +
-                         compared(usual, limits_.bandwidth, shown_bandwidth));
+        find("link", is_slow + shown_rate(link.bandwidth) + compared(usual, limits_.bandwidth, shown_rate),
+             limits_.bandwidth > 0 ? kSpeedHint + std::string("; --min-bandwidth counts bytes, not bits")
+                                   : kSpeedHint);
       else if (link.latency > most)
-        find("link", "the link from " + a + " to " + b + " is slow: latency " + shown_latency(link.latency) +
-                         compared(usual_latency, limits_.latency, shown_latency));
+        find("link",
+             is_slow + "latency " + shown_time(link.latency) +
+                 compared(usual_latency, limits_.latency, shown_time),
+             "another program on the nodes' cores, power saving, or a long way through switches");
     });
   }
 
@@ -196,7 +199,7 @@ class Judge {
       }
       find("clock",
            "the clock of rank " + std::to_string(report->rank) + " on " + report->node + " is " +
-               formatted("%.3g s ", off) + (report->skew->seconds > 0 ? "ahead of" : "behind") +
+               three_digits(off) + " s " + (report->skew->seconds > 0 ? "ahead of" : "behind") +
                " rank 0's on " + node_of(0),
            "is chronyd or ntpd running there?");
     }
@@ -209,11 +212,12 @@ class Judge {
       const char* hint;
     } rows[] = {
         {"GPUs", &Facts::gpus, "sinfo -o '%N %G' tells what Slurm takes the nodes for"},
-        {"GPU driver", &Facts::driver, ""},
+        {"GPU driver", &Facts::driver,
+         "an update of the nodes that is not through, or one that waits for a reboot?"},
         {"NCCL", &Facts::nccl, "LD_LIBRARY_PATH and the environment decide which one is found"},
         {"environment", &Facts::environment,
          "an environment that was built anew while nodes held the old one?"},
-        {"pinstep-worker", &Facts::version, ""},
+        {"pinstep-worker", &Facts::version, "command -v pinstep-worker on both tells which is found"},
     };
     for (const auto& row : rows) {
       std::map<std::string, std::vector<const RankReport*>> groups;
@@ -245,11 +249,14 @@ class Judge {
       const Facts& facts = report->facts;
       if (facts.memory / report->local_size < limits_.memory)
         find("memory",
-             node + " has " + format_size(facts.memory) + " of memory left for " +
-                 std::to_string(report->local_size) + (report->local_size == 1 ? " rank" : " ranks"),
+             node + " has " + shown_size(facts.memory) + " of memory left for " +
+                 how_many(report->local_size, "rank") + ", the limit is " + shown_size(limits_.memory) +
+                 " for each",
              "--mem of sbatch, or what else runs there");
       if (facts.shm < limits_.shm)
-        find("shm", node + " has " + format_size(facts.shm) + " left in /dev/shm",
+        find("shm",
+             node + " has " + shown_size(facts.shm) + " left in /dev/shm, the limit is " +
+                 shown_size(limits_.shm),
              "NCCL and data loaders need it; a container's --shm-size, or files that a job left");
     }
     const std::uint64_t files = kFilesBeside + 2 * std::uint64_t{gathered_.size};

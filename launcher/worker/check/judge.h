@@ -23,7 +23,7 @@ struct Limits {
 struct Finding {
   std::string kind;  // "reach", "clock", "link", "equal", "memory", "shm", "files"
   std::string text;  // one sentence, with the node's name
-  std::string hint;
+  std::string hint;  // never empty
 
   bool operator==(const Finding&) const = default;
 };

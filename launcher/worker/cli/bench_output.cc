@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "envtools/base/text.h"
+#include "launcher/worker/units/units.h"
 #include "launcher/worker/words.h"
 
 namespace pinstep::worker {
@@ -32,7 +33,7 @@ std::string line_of(const BenchStart& start, Form form) {
 std::string head_of_exchanges(Form form) {
   return form == Form::json
              ? ""
-             : "\noperation          bytes  iterations          us  algorithm GB/s  bus GB/s  wrong\n";
+             : "\noperation          bytes  iterations          us  algorithm GB/s    bus GB/s  wrong\n";
 }
 
 std::string line_of(const Exchanged& found, Form form) {
@@ -46,10 +47,11 @@ std::string line_of(const Exchanged& found, Form form) {
                       {"algorithm_bandwidth", found.algorithm_bandwidth()},
                       {"bus_bandwidth", found.bus_bandwidth()},
                       {"wrong", found.wrong}});
-  return formatted("%-12s  %10zu  %10u  %10.1f  %14.3f  %8.3f  %5llu\n",
-                   std::string(to_string(found.operation)).c_str(), found.bytes, found.iterations,
-                   found.seconds / kMicro, found.algorithm_bandwidth() / kGiga, found.bus_bandwidth() / kGiga,
-                   static_cast<unsigned long long>(found.wrong));
+  return formatted(
+      "%-12s  %10zu  %10u  %10s  %14s  %10s  %5llu\n", std::string(to_string(found.operation)).c_str(),
+      found.bytes, found.iterations, three_digits(found.seconds / kMicro).c_str(),
+      three_digits(found.algorithm_bandwidth() / kGiga).c_str(),
+      three_digits(found.bus_bandwidth() / kGiga).c_str(), static_cast<unsigned long long>(found.wrong));
 }
 
 std::string line_of(const Overlap& found, Form form) {

@@ -15,7 +15,8 @@ srun pinstep-launch -- pinstep-worker check || exit 1
 
   --timeout=SECONDS        it ends by then, whatever happens (30)
   --max-skew=SECONDS       of a clock against rank 0's (1)
-  --min-bandwidth=BYTES    per second, of every link; only beside the others by default
+  --min-bandwidth=RATE     of every link, in bytes per second: 12.5G is a link of 100 Gbit/s;
+                           only beside the others by default
   --max-latency=SECONDS    of every link; likewise
   --min-memory=BYTES       left on a node for each of its ranks (256M)
   --min-shm=BYTES          left in /dev/shm (128M)
@@ -29,11 +30,10 @@ Exit status: 0 fit, 1 not fit or not all ranks could be asked, 2 wrong usage.
 Result<CheckOptions> parse_check_options(const std::vector<std::string>& words) {
   CheckOptions o;
   float skew = static_cast<float>(o.limits.skew), latency = 0;
-  std::size_t bandwidth = 0;
   const std::vector<Option> rows{
       seconds_option("--timeout", o.time),
       real_option("--max-skew", skew),
-      bytes_option("--min-bandwidth", bandwidth),
+      rate_option("--min-bandwidth", o.limits.bandwidth),
       real_option("--max-latency", latency),
       bytes_option("--min-memory", o.limits.memory),
       bytes_option("--min-shm", o.limits.shm),
@@ -43,7 +43,6 @@ Result<CheckOptions> parse_check_options(const std::vector<std::string>& words) 
   PINSTEP_TRY(read_options(words, rows));
   o.limits.skew = skew;
   o.limits.latency = latency;
-  o.limits.bandwidth = static_cast<double>(bandwidth);
   return o;
 }
 

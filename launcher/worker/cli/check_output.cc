@@ -1,7 +1,6 @@
 #include "launcher/worker/cli/check_output.h"
 
-#include <cstdio>
-
+#include "launcher/worker/units/units.h"
 #include "launcher/worker/words.h"
 
 namespace pinstep::worker {
@@ -22,8 +21,7 @@ std::string line_of(const Finding& finding, Form form) {
   if (form == Form::json)
     return json_line(
         {{"event", "finding"}, {"kind", finding.kind}, {"text", finding.text}, {"hint", finding.hint}});
-  return "pinstep-worker: check: " + finding.text + "\n" +
-         (finding.hint.empty() ? "" : "pinstep-worker: hint: " + finding.hint + "\n");
+  return "pinstep-worker: check: " + finding.text + "\npinstep-worker: hint: " + finding.hint + "\n";
 }
 
 std::string line_of_verdict(const Summary& summary, const std::vector<Finding>& findings, Form form) {
@@ -41,10 +39,8 @@ std::string line_of_verdict(const Summary& summary, const std::vector<Finding>& 
   if (!findings.empty())
     return "not fit: " + findings.front().text + (findings.size() > 1 ? ", and more" : "") + "\n";
   if (summary.links == 0) return "fit: " + who + "\n";
-  char text[160];
-  std::snprintf(text, sizeof text, ", latency up to %.3g us, bandwidth from %.3g GB/s, clocks within %.3g s\n",
-                summary.most_latency * 1e6, summary.least_bandwidth / 1e9, summary.most_skew);
-  return "fit: " + who + text;
+  return "fit: " + who + ", latency up to " + shown_time(summary.most_latency) + ", bandwidth from " +
+         shown_rate(summary.least_bandwidth) + ", clocks within " + shown_time(summary.most_skew) + "\n";
 }
 
 }  // namespace pinstep::worker

@@ -26,8 +26,9 @@ Option count_row(Value name, Unsigned& value, Unsigned least) {
           }};
 }
 
-bool read_real(Value text, float& value) {
-  float number = 0;
+template <class Real>
+bool read_real(Value text, Real& value) {
+  Real number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || rest != text.data() + text.size() || !std::isfinite(number) || number < 0)
     return false;
@@ -50,6 +51,17 @@ bool read_bytes(Value text, std::size_t& value) {
   const auto number = parse_number<std::uint32_t>(text);
   if (!number || *number == 0) return false;
   value = std::size_t{*number} << shift;
+  return true;
+}
+
+bool read_rate(Value text, double& value) {
+  double unit = 1;
+  for (const auto& [letter, size] : {std::pair{'K', 1e3}, std::pair{'M', 1e6}, std::pair{'G', 1e9}})
+    if (text.ends_with(letter)) unit = size;
+  if (unit > 1) text.remove_suffix(1);
+  double number = 0;
+  if (!read_real(text, number) || number == 0) return false;
+  value = number * unit;
   return true;
 }
 
@@ -129,6 +141,10 @@ Option seconds_option(Value name, Milliseconds& value) {
 
 Option bytes_option(Value name, std::size_t& value) {
   return {name, "bytes, such as 25M", [&value](Value text) { return read_bytes(text, value); }};
+}
+
+Option rate_option(Value name, double& value) {
+  return {name, "bytes per second, such as 12.5G", [&value](Value text) { return read_rate(text, value); }};
 }
 
 Option rows_option(Value name, std::uint32_t& value) {

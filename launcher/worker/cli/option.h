@@ -24,7 +24,8 @@ Option count_option(std::string_view name, std::uint32_t& value, std::uint32_t l
 Option count_option(std::string_view name, std::uint64_t& value, std::uint64_t least = 1);
 Option real_option(std::string_view name, float& value);            // from 0
 Option seconds_option(std::string_view name, Milliseconds& value);  // from 0.1
-Option bytes_option(std::string_view name, std::size_t& value);     // 1000, 64K, 25M, 1G
+Option bytes_option(std::string_view name, std::size_t& value);     // 1000, 64K, 25M, 1G: powers of 1024
+Option rate_option(std::string_view name, double& value);           // 1000, 64K, 12.5G: powers of 1000
 Option rows_option(std::string_view name, std::uint32_t& value);    // of a batch
 Option layers_option(std::string_view name, std::vector<std::uint32_t>& value);
 Option choice_option(std::string_view name, std::string_view wants, std::function<bool(std::string_view)> read);

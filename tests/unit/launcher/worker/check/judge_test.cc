@@ -15,9 +15,10 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 auto finds(const char* kind, const std::string& text) {
-  return AllOf(Field(&Finding::kind, kind), Field(&Finding::text, text));
+  return AllOf(Field(&Finding::kind, kind), Field(&Finding::text, text), Field(&Finding::hint, Not(IsEmpty())));
 }
 
 // Nodes n0, n1 … with so many ranks each, of which the first measures its way to those of the others.
@@ -83,23 +84,23 @@ TEST(Judge, ASlowLinkAndASlowNode) {
   auto gathered = healthy(4);
   link(gathered, 1, 3).bandwidth = 0.2e9;
   EXPECT_THAT(judged(gathered), ElementsAre(finds("link",
-                                                  "the link from n1 to n3 is slow: 0.2 GB/s, usual is "
-                                                  "1 GB/s")));
+                                                  "the link from n1 to n3 is slow: 200 MB/s, usual is "
+                                                  "1.00 GB/s")));
   gathered = healthy(4);
   link(gathered, 3, 0).latency = 500e-6;
   EXPECT_THAT(judged(gathered),
-              ElementsAre(finds("link", "the link from n3 to n0 is slow: latency 500 us, usual is 20 us")));
+              ElementsAre(finds("link", "the link from n3 to n0 is slow: latency 500 us, usual is 20.0 us")));
   gathered = healthy(3);  // what n1 sends goes slowly, and not what it gets
   link(gathered, 1, 0).bandwidth = link(gathered, 1, 2).bandwidth = 0.01e9;
   EXPECT_THAT(judged(gathered),
-              ElementsAre(finds("link", "the link from n1 to n0 is slow: 0.01 GB/s, usual is 1 GB/s"),
-                          finds("link", "the link from n1 to n2 is slow: 0.01 GB/s, usual is 1 GB/s")));
+              ElementsAre(finds("link", "the link from n1 to n0 is slow: 10.0 MB/s, usual is 1.00 GB/s"),
+                          finds("link", "the link from n1 to n2 is slow: 10.0 MB/s, usual is 1.00 GB/s")));
   for (const std::uint32_t nodes : {3U, 4U, 8U}) {
     gathered = healthy(nodes);
     for (std::uint32_t other = 0; other < nodes; ++other)
       if (other != 2) link(gathered, 2, other).bandwidth = link(gathered, other, 2).bandwidth = 0.1e9;
     EXPECT_THAT(judged(gathered),
-                ElementsAre(finds("link", "all links of n2 are slow: 0.1 GB/s, others have 1 GB/s")));
+                ElementsAre(finds("link", "all links of n2 are slow: 100 MB/s, others have 1.00 GB/s")));
   }
 }
 
@@ -110,24 +111,24 @@ TEST(Judge, TwoNodesHaveNothingToCompareTheirLinkWithButALimit) {
   Limits limits;
   limits.bandwidth = 0.5e9;
   EXPECT_THAT(judge(gathered, limits),
-              ElementsAre(finds("link", "the link from n0 to n1 is slow: 0.1 GB/s, the limit is 0.5 GB/s")));
+              ElementsAre(finds("link", "the link from n0 to n1 is slow: 100 MB/s, the limit is 500 MB/s")));
   limits.bandwidth = 0;
   limits.latency = 1e-3;
   EXPECT_THAT(judge(gathered, limits), ElementsAre(finds("link",
-                                                         "the link from n0 to n1 is slow: latency 5e+03 us, "
-                                                         "the limit is 1e+03 us")));
+                                                         "the link from n0 to n1 is slow: latency 5.00 ms, "
+                                                         "the limit is 1.00 ms")));
 }
 
 TEST(Judge, ClocksThatDiffer) {
   auto gathered = healthy(2, 2);
   gathered.ranks[3]->skew = Skew{-3600, 0.001};
   EXPECT_THAT(judged(gathered),
-              ElementsAre(finds("clock", "the clock of rank 3 on n1 is 3.6e+03 s behind rank 0's on n0")));
+              ElementsAre(finds("clock", "the clock of rank 3 on n1 is 3600 s behind rank 0's on n0")));
   gathered.ranks[3]->skew = Skew{1.5, 0.6};  // perhaps 0.9
   EXPECT_THAT(judged(gathered), IsEmpty());
   gathered.ranks[3]->skew = Skew{1.5, 0.1};
   EXPECT_THAT(judged(gathered),
-              ElementsAre(finds("clock", "the clock of rank 3 on n1 is 1.5 s ahead of rank 0's on n0")));
+              ElementsAre(finds("clock", "the clock of rank 3 on n1 is 1.50 s ahead of rank 0's on n0")));
 }
 
 TEST(Judge, WhatMustBeEqualIsComparedWithMost) {
@@ -136,11 +137,13 @@ TEST(Judge, WhatMustBeEqualIsComparedWithMost) {
   gathered.ranks[1]->facts.gpus = "3 x G";
   gathered.ranks[2]->facts.nccl = "";
   gathered.ranks[2]->facts.driver = "535.1";
+  gathered.ranks[1]->facts.version = "0.1.0";
   EXPECT_THAT(judged(gathered),
               ElementsAre(finds("equal", "GPUs of rank 1 on n1: 3 x G, others have 4 x G"),
                           finds("equal", "GPU driver of rank 2 on n2: 535.1, others have 570.1"),
                           finds("equal", "NCCL of rank 2 on n2: none, others have 2.28.9"),
-                          finds("equal", "environment of rank 0 on n0: env-2, others have env-1")));
+                          finds("equal", "environment of rank 0 on n0: env-2, others have env-1"),
+                          finds("equal", "pinstep-worker of rank 1 on n1: 0.1.0, others have 0.2.0")));
 }
 
 TEST(Judge, WhatMustBeEnough) {
@@ -150,9 +153,11 @@ TEST(Judge, WhatMustBeEnough) {
     gathered.ranks[rank]->facts.shm = 64 << 20;
     gathered.ranks[rank]->facts.open_files = 100;
   }
-  EXPECT_THAT(judged(gathered), ElementsAre(finds("memory", "n1 has 1.0 GB of memory left for 4 ranks"),
-                                            finds("shm", "n1 has 67 MB left in /dev/shm"),
-                                            finds("files", "n1 allows 100 open files, 8 ranks need 144")));
+  EXPECT_THAT(
+      judged(gathered),
+      ElementsAre(finds("memory", "n1 has 1000 MiB of memory left for 4 ranks, the limit is 256 MiB for each"),
+                  finds("shm", "n1 has 64.0 MiB left in /dev/shm, the limit is 128 MiB"),
+                  finds("files", "n1 allows 100 open files, 8 ranks need 144")));
 }
 
 TEST(Judge, ASummaryHasTheWorst) {

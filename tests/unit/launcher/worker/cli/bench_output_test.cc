@@ -23,8 +23,10 @@ Overlap overlap() {
 TEST(BenchOutput, RowsForPeople) {
   EXPECT_EQ(head_of_exchanges(Form::text) + line_of(kExchanged, Form::text),
             "\n"
-            "operation          bytes  iterations          us  algorithm GB/s  bus GB/s  wrong\n"
-            "all-reduce       1000000          20      1000.0           1.000     1.500      3\n");
+            "operation          bytes  iterations          us  algorithm GB/s    bus GB/s  wrong\n"
+            "all-reduce       1000000          20        1000            1.00        1.50      3\n");
+  EXPECT_EQ(line_of(Exchanged{Operation::all_gather, 4, 8, 5000, 0.0000123, 0}, Form::text),
+            "all-gather             8        5000        12.3        0.000650    0.000488      0\n");
   EXPECT_EQ(line_of(overlap(), Form::text),
             "\n"
             "overlap: 2 ranks, 40 MB of gradients, of which the all-reduce alone takes 60.00 ms\n"

@@ -15,11 +15,13 @@ struct Values {
   float real = 0;
   Milliseconds time{0};
   std::size_t bytes = 0;
+  double rate = 0;
 
   std::vector<Option> rows() {
     return {flag_option("--flag", flag),    text_option("--text", "a directory", text),
             count_option("--count", count), real_option("--real", real),
-            seconds_option("--time", time), bytes_option("--bytes", bytes)};
+            seconds_option("--time", time), bytes_option("--bytes", bytes),
+            rate_option("--rate", rate)};
   }
 };
 
@@ -51,6 +53,18 @@ TEST(Option, BytesHaveUnits) {
   }
 }
 
+TEST(Option, RatesHaveUnitsOfNetworks) {
+  const struct {
+    const char* text;
+    double rate;
+  } cases[] = {{"1", 1}, {"1000", 1e3}, {"64K", 64e3}, {"0.5M", 0.5e6}, {"12.5G", 12.5e9}, {"1e3", 1e3}};
+  for (const auto& [text, rate] : cases) {
+    Values v;
+    ASSERT_THAT(read_options({"--rate", text}, v.rows()), Succeeds());
+    EXPECT_EQ(v.rate, rate) << text;
+  }
+}
+
 TEST(Option, TellsWhatIsWrong) {
   const struct {
     std::vector<std::string> words;
@@ -69,6 +83,10 @@ TEST(Option, TellsWhatIsWrong) {
       {{"--time=0"}, "'--time' wants seconds, from 0.1, not '0'", ""},
       {{"--bytes=1T"}, "'--bytes' wants bytes, such as 25M, not '1T'", ""},
       {{"--bytes=K"}, "'--bytes' wants bytes, such as 25M, not 'K'", ""},
+      {{"--rate=0"}, "'--rate' wants bytes per second, such as 12.5G, not '0'", ""},
+      {{"--rate=-1G"}, "'--rate' wants bytes per second, such as 12.5G, not '-1G'", ""},
+      {{"--rate=1T"}, "'--rate' wants bytes per second, such as 12.5G, not '1T'", ""},
+      {{"--rate=G"}, "'--rate' wants bytes per second, such as 12.5G, not 'G'", ""},
       {{"--text="}, "'--text' wants a directory, not ''", ""},
   };
   for (const auto& [words, cause, hint] : cases) {
