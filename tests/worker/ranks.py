@@ -14,7 +14,7 @@ BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 WORKER = BUILD / "bin/pinstep-worker"
 MUTE = BUILD / "tests/pinstep-worker-mute"      # adds no gradients up
 HALTS = BUILD / "tests/pinstep-worker-halts"    # stops itself where it is told to
-TIMEOUT = 60            # seconds; for tests that hang
+TIMEOUT = 180           # seconds; for tests that hang, not for slow machines
 ENDLESS = "--epochs=1000000"    # for runs that must last until the test ends them, however fast the machine
 
 
