@@ -136,6 +136,7 @@ ENV_DIRS = \
 	envtools/lock \
 	envtools/package \
 	envtools/plan \
+	envtools/profile \
 	envtools/record \
 	envtools/resolve \
 	envtools/solver \

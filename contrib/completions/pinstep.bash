@@ -27,7 +27,7 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock lint add remove build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock lint add remove profile build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
 	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
@@ -35,6 +35,13 @@ _pinstep() {
 	*:--env-spec:*) _pinstep_prefix ;;
 	*:--from:setup | *:--dir:setup | *:--download:setup) COMPREPLY=($(compgen -d -- "$word")) ;;
 	*:setup) _pinstep_offer '--from --dir --download --json --help' ;;
+	*:--profile:lock | *:--profile:lint) _pinstep_offer "$(pinstep profile list 2>/dev/null | cut -d' ' -f1)" ;;
+	*:--output:profile | *:-o:profile) compopt -o default ;;
+	2:*:profile) _pinstep_offer 'list show detect check --help' ;;
+	*:profile)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--platform --output --json --help'
+		fi ;;
 	*:--channel-priority:lock) _pinstep_offer 'strict flexible disabled' ;;
 	*:lock)
 		if [[ $word == -* ]]; then

@@ -40,6 +40,7 @@ extern const Verb kExport;
 extern const Verb kLint;
 extern const Verb kList;
 extern const Verb kLock;
+extern const Verb kProfile;
 extern const Verb kRemove;
 extern const Verb kResolve;
 extern const Verb kRun;

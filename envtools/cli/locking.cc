@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "envtools/base/fd.h"
 #include "envtools/cli/env.h"
+#include "envtools/profile/places.h"
 #include "envtools/solver/setup.h"
 
 namespace pinstep::cli {
@@ -21,10 +21,16 @@ Result<std::string> cache_directory(const Environment& environment) {
 
 }  // namespace
 
-Result<std::vector<VirtualPackage>> load_profile(const std::string& path) {
-  const auto file = read_file(path, kProfileSizeLimit, Links::followed);
-  if (!file) return tl::unexpected(file.error());
-  return parse_profile(file->text, path);
+Result<Profile> profile_of_word(const World& world, const std::string& word) {
+  return load_profile(is_profile_name(word) ? word : absolute(word, world.directory),
+                      profile_directories(world.environment));
+}
+
+Result<Profile> usual_profile(const World& world, const Settings& settings) {
+  if (settings.profile.empty()) return Profile{};
+  const auto word = expand_variables(settings.profile, world.environment);
+  if (!word) return tl::unexpected(word.error());
+  return profile_of_word(world, *word);
 }
 
 Result<LockOptions> lock_options(const World& world, const Settings& settings, Progress& progress) {
@@ -37,10 +43,7 @@ Result<LockOptions> lock_options(const World& world, const Settings& settings, P
   auto cache = cache_directory(world.environment);
   if (!cache) return tl::unexpected(cache.error());
   options.cache = std::move(*cache);
-  if (settings.profile.empty()) return options;
-  const auto path = expand_variables(settings.profile, world.environment);
-  if (!path) return tl::unexpected(path.error());
-  auto profile = load_profile(*path);
+  auto profile = usual_profile(world, settings);
   if (!profile) return tl::unexpected(profile.error());
   options.usual_profile = std::move(*profile);
   return options;
@@ -79,9 +82,9 @@ Result<void> add_profile(LockOptions& options, const World& world, const Parsed&
     if (!package) return tl::unexpected(package.error());
     options.virtual_packages.push_back(*package);
   }
-  const auto file = parsed.last("profile");
-  if (!file) return {};
-  auto profile = load_profile(absolute(*file, world.directory));
+  const auto word = parsed.last("profile");
+  if (!word) return {};
+  auto profile = profile_of_word(world, *word);
   if (!profile) return tl::unexpected(profile.error());
   options.profile = std::move(*profile);
   return {};

@@ -17,10 +17,14 @@ Result<LockOptions> lock_options(const World& world, const Settings& settings, P
 // of setting up.
 Result<void> add_solver(LockOptions& options, const Settings& settings, Progress& progress);
 
-// A profile file. Errors: those of read_file() and parse_profile().
-Result<std::vector<VirtualPackage>> load_profile(const std::string& path);
+// A profile by its name, or a path as typed. Errors: those of load_profile().
+Result<Profile> profile_of_word(const World& world, const std::string& word);
 
-// Adds what --profile and --virtual-package ask for. Errors: those of load_profile() and parse_virtual_package().
+// That of the setting `profile`; what says nothing where it is not set.
+Result<Profile> usual_profile(const World& world, const Settings& settings);
+
+// Adds what --profile and --virtual-package ask for. Errors: those of load_profile() and
+// parse_virtual_package().
 Result<void> add_profile(LockOptions& options, const World& world, const Parsed& parsed);
 
 // The spec that a verb works on: as typed, else found upward from the working directory.

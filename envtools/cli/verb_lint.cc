@@ -15,7 +15,7 @@ namespace pinstep::cli {
 namespace {
 
 constexpr std::string_view kLintUsage =
-    R"(usage: pinstep lint [--profile=FILE] [--virtual-package=V]... [--ignore=RULE]...
+    R"(usage: pinstep lint [--profile=PROFILE] [--virtual-package=V]... [--ignore=RULE]...
                     [--rules] [--json] [SPEC]
 
 Says what in a spec is legal and yet hardly what was meant, with the line and what to
@@ -23,7 +23,7 @@ write instead. Nothing is solved and nothing is fetched.
 
   SPEC            the environment.yml; without it the nearest upward from here
 
-  --profile=FILE  virtual packages that the nodes offer; without it what the lock was
+  --profile=PROFILE  what the nodes offer: a name or a file; without it what the lock was
                   solved for, the setting 'profile', or the baseline
   --virtual-package=V  one of them, such as __cuda=12.4; may be repeated
   --ignore=RULE   leave this rule out; may be repeated

@@ -19,7 +19,7 @@ namespace pinstep::cli {
 namespace {
 
 constexpr std::string_view kLockUsage =
-    R"(usage: pinstep lock [--platform=P]... [--profile=FILE] [--virtual-package=V]...
+    R"(usage: pinstep lock [--platform=P]... [--profile=PROFILE] [--virtual-package=V]...
                     [--channel-priority=P] [--exclude-newer=DATE]
                     [--update=PACKAGE]... [--update-all] [--time-limit=SECONDS]
                     [--output=FILE] [--check] [--offline] [--json] [SPEC]
@@ -31,7 +31,7 @@ not, versions stay where they still fit.
   SPEC            the environment.yml; without it the nearest upward from here
 
   --platform=P    lock for this platform, such as linux-aarch64; may be repeated
-  --profile=FILE  virtual packages that the nodes offer, one a line
+  --profile=PROFILE  what the nodes offer: a name (pinstep profile list) or a file
   --virtual-package=V  one of them, such as __cuda=12.4; may be repeated
   --channel-priority=P  strict, flexible (as conda; the default) or disabled
   --exclude-newer=DATE  as of this day, such as 2026-03-31; none: as of today

@@ -157,9 +157,12 @@ const std::vector<Rule>& rules() {
       {{"build", SetBy::anyone, "submit, job or never", "submit",
         "where a missing environment is built: at submission, in the job, or nowhere"},
        [](Settings& s, std::string_view v) { return assign_word(s.build, v, kBuildWords); }},
-      {{"profile", SetBy::anyone, "an absolute path, which may begin with ~ or a variable", "",
-        "file of the virtual packages that the nodes offer"},
-       [](Settings& s, std::string_view v) { return assign_expandable_path(s.profile, v); }},
+      {{"profile", SetBy::anyone, "a name, or an absolute path, which may begin with ~ or a variable", "",
+        "what the nodes offer: name or file of a profile"},
+       [](Settings& s, std::string_view v) {
+         if (v.find('/') == std::string_view::npos && !v.starts_with('$')) return s.profile = v, true;
+         return assign_expandable_path(s.profile, v);
+       }},
       {{"lint_ignore", SetBy::anyone, "names separated by commas", "", "rules that pinstep lint leaves out"},
        [](Settings& s, std::string_view v) { return s.lint_ignore = v, true; }},
       {{"compile", SetBy::anyone, "yes or no", "yes", "whether Python sources are compiled in a build"},

@@ -39,7 +39,7 @@ struct Settings {
   Setup setup = Setup::automatic;               // whether a missing solver is set up on a terminal
   LockUse lock = LockUse::automatic;
   Build build = Build::submit;
-  std::string profile;  // file of virtual packages; empty: the built-in baseline
+  std::string profile;  // name or file of a profile; empty: the built-in baseline
   std::string lint_ignore;  // names of rules, separated by commas
   bool compile = true;
   std::uint32_t jobs = 0;  // threads and processes of a build; 0: as many as there are processors to use

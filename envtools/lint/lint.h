@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "envtools/solver/profile.h"
+#include "envtools/profile/profile.h"
 #include "envtools/spec/spec.h"
 
 namespace pinstep {

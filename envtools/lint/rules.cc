@@ -97,7 +97,7 @@ void variant(const LintFacts& facts, Findings& findings) {
           quoted(wanted.name) +
               " is there with and without CUDA, and the profile offers none: the variant for "
               "processors is chosen, also for nodes with GPUs",
-          "'pinstep lock --virtual-package=__cuda=12.4', or '--profile=FILE', names what the nodes have");
+          "'pinstep lock --virtual-package=__cuda=12.4', or '--profile=NAME', says what the nodes have");
   }
 }
 

@@ -20,6 +20,7 @@ constexpr std::string_view kSpecKey = "pinstep.spec";
 constexpr std::string_view kSolverKey = "pinstep.solver";
 constexpr std::string_view kPriorityKey = "pinstep.channel_priority";
 constexpr std::string_view kCutoffKey = "pinstep.exclude_newer";
+constexpr std::string_view kProfileNameKey = "pinstep.profile";
 constexpr std::string_view kProfileKey = "pinstep.profile.";
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -93,6 +94,21 @@ std::string gpu_hint(const Spec& spec, const std::vector<VirtualPackage>& profil
   return {};
 }
 
+std::string setting_of(const Lock* lock, std::string_view key) {
+  if (lock == nullptr) return {};
+  const auto found = lock->custom.find(std::string(key));
+  return found == lock->custom.end() ? std::string() : found->second;
+}
+
+std::optional<std::vector<VirtualPackage>> recorded_profile(const Lock& lock, std::string_view platform) {
+  const auto text = lock.custom.find(std::string(kProfileKey) + std::string(platform));
+  if (text == lock.custom.end()) return std::nullopt;
+  std::vector<VirtualPackage> profile;
+  for (const std::string_view word : split(text->second, ' '))
+    if (const auto package = parse_virtual_package(word)) profile.push_back(*package);
+  return profile;
+}
+
 class Solving {
  public:
   Solving(const Spec& spec, const LockOptions& options, const Lock* before)
@@ -101,6 +117,7 @@ class Solving {
   Result<void> add_platform(Lock& lock, const std::string& platform) const {
     if (const auto known = check_platform(platform); !known)
       return fail(known.error().kind, spec_.path + ": " + known.error().cause, known.error().hint);
+    if (const auto covered = check_covered(platform); !covered) return covered;
     const auto profile = profile_to_lock(options_, platform, before_);
     const auto channels = channels_of(spec_, options_.channels, platform);
     if (!channels) return tl::unexpected(channels.error());
@@ -112,7 +129,7 @@ class Solving {
     request.path = spec_.path;
     request.virtual_packages = profile;
     request.channel_priority = priority_to_lock(options_, before_);
-    request.preferred = preferred(platform);
+    request.preferred = preferred(request, platform);
     auto conda = solve_conda(options_.programs, options_.environment, request);
     if (!conda) return tl::unexpected(with_gpu_hint(conda.error(), profile));
     note_solver(lock, *conda);
@@ -127,16 +144,42 @@ class Solving {
     lock.platforms.push_back(platform);
     lock.content_hash[platform] = content_hash(spec_);
     lock.custom[std::string(kProfileKey) + platform] = format_profile(profile);
+    if (const std::string name = profile_name(platform); !name.empty())
+      lock.custom[std::string(kProfileNameKey)] = name;
     lock.custom[std::string(kPriorityKey)] = request.channel_priority;
     if (!request.exclude_newer.empty()) lock.custom[std::string(kCutoffKey)] = request.exclude_newer;
     return {};
   }
 
  private:
-  // What stays of the lock before.
-  std::vector<Preferred> preferred(const std::string& platform) const {
+  // The name of the profile that profile_to_lock() takes.
+  std::string profile_name(const std::string& platform) const {
+    if (options_.profile) return options_.profile->name;
+    if (before_ != nullptr && recorded_profile(*before_, platform)) return setting_of(before_, kProfileNameKey);
+    return options_.usual_profile.name;
+  }
+
+  // A profile that was asked for and is about other nodes would leave the baseline, silently.
+  Result<void> check_covered(const std::string& platform) const {
+    if (!options_.profile || options_.profile->covers(platform)) return {};
+    std::string known;
+    for (const auto& [name, packages] : options_.profile->platforms)
+      known += (known.empty() ? "" : ", ") + name;
+    const std::string& name = options_.profile->name;
+    return fail(ErrorKind::invalid,
+                "the profile" + (name.empty() ? "" : " '" + name + "'") + " says nothing about " + platform,
+                "it is about " + known + "; --platform chooses, or add " + platform + " to it");
+  }
+
+  // What stays of the lock before: nothing where more than the spec has changed, since a build for processors
+  // also fits nodes with GPUs.
+  std::vector<Preferred> preferred(const SolveRequest& request, const std::string& platform) const {
     std::vector<Preferred> staying;
     if (before_ == nullptr || options_.update.all) return staying;
+    if (recorded_profile(*before_, platform) != request.virtual_packages ||
+        setting_of(before_, kPriorityKey) != request.channel_priority ||
+        setting_of(before_, kCutoffKey) != request.exclude_newer)
+      return staying;
     const auto& moving = options_.update.names;
     for (const LockedPackage& package : before_->packages)
       if (package.manager == Manager::conda && package.platform == platform &&
@@ -209,12 +252,6 @@ std::vector<std::string> line_changes(const std::string& before, const std::stri
   return changes;
 }
 
-std::string setting_of(const Lock* lock, std::string_view key) {
-  if (lock == nullptr) return {};
-  const auto found = lock->custom.find(std::string(key));
-  return found == lock->custom.end() ? std::string() : found->second;
-}
-
 // A setting of the lock that is asked to be another.
 void add_setting_change(std::vector<std::string>& changes, const std::string& what, const std::string& before,
                         const std::string& after) {
@@ -235,15 +272,6 @@ Result<void> check_names(const Update& update, const Lock* before) {
                 near ? "did you mean '" + std::string(*near) + "'?" : "");
   }
   return {};
-}
-
-std::optional<std::vector<VirtualPackage>> recorded_profile(const Lock& lock, std::string_view platform) {
-  const auto text = lock.custom.find(std::string(kProfileKey) + std::string(platform));
-  if (text == lock.custom.end()) return std::nullopt;
-  std::vector<VirtualPackage> profile;
-  for (const std::string_view word : split(text->second, ' '))
-    if (const auto package = parse_virtual_package(word)) profile.push_back(*package);
-  return profile;
 }
 
 // How the profile asked for differs from the one that a platform was solved with.
@@ -277,11 +305,11 @@ std::vector<VirtualPackage> profile_to_lock(const LockOptions& options, std::str
   std::vector<VirtualPackage> profile = baseline_profile(platform);
   const auto recorded = before != nullptr ? recorded_profile(*before, platform) : std::nullopt;
   if (options.profile)
-    profile = overlay(std::move(profile), *options.profile);
+    profile = overlay(std::move(profile), options.profile->packages(platform));
   else if (recorded)
     profile = *recorded;
   else
-    profile = overlay(std::move(profile), options.usual_profile);
+    profile = overlay(std::move(profile), options.usual_profile.packages(platform));
   return overlay(std::move(profile), options.virtual_packages);
 }
 

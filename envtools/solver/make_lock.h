@@ -6,6 +6,7 @@
 //   pinstep.solver              "py-rattler 0.28.0, uv 0.13.9"
 //   pinstep.channel_priority    "flexible"
 //   pinstep.exclude_newer       "2026-04-01T00:00:00Z", where newer packages did not count
+//   pinstep.profile             name of the profile, if it has one: "gpu"
 //   pinstep.profile.<platform>  the virtual packages: "__glibc=2.28 __unix=0"
 #pragma once
 
@@ -29,13 +30,13 @@ struct Update {
 inline constexpr std::string_view kNoCutoff = "none";
 
 struct LockOptions {
-  std::vector<std::string> platforms;                  // empty: see platforms_to_lock()
-  std::optional<std::vector<VirtualPackage>> profile;  // asked for; over the baseline
-  std::vector<VirtualPackage> usual_profile;           // where none was asked for; over the baseline
-  std::vector<VirtualPackage> virtual_packages;        // asked for; over the profile
-  std::string channel_priority;                        // asked for: strict, flexible, disabled
-  std::string usual_priority = "flexible";             // where none was asked for; as conda's default
-  std::string exclude_newer;                           // asked for: a cutoff (cutoff.h), or kNoCutoff
+  std::vector<std::string> platforms;            // empty: see platforms_to_lock()
+  std::optional<Profile> profile;                // asked for; over the baseline
+  Profile usual_profile;                         // where none was asked for; over the baseline
+  std::vector<VirtualPackage> virtual_packages;  // asked for; over the profile
+  std::string channel_priority;                  // asked for: strict, flexible, disabled
+  std::string usual_priority = "flexible";       // where none was asked for; as conda's default
+  std::string exclude_newer;                     // asked for: a cutoff (cutoff.h), or kNoCutoff
   Update update;
   ChannelConfig channels;
   bool offline = false;
@@ -64,9 +65,10 @@ std::string cutoff_to_lock(const LockOptions& options, const Lock* before);
 // Errors: usage, listing the three.
 Result<void> check_channel_priority(std::string_view priority);
 
-// Solves a spec. `before` is the lock it replaces, if any: what it was made for stays, and so do versions that
-// options.update does not name. Errors: invalid with "PATH:LINE:", usage (a package to update that `before`
-// does not have), those of solving, conflict (a pip list without python).
+// Solves a spec. `before` is the lock it replaces, if any: what it was made for stays. Where that is so, and
+// only the spec has changed, versions that options.update does not name stay too. Errors: invalid with
+// "PATH:LINE:", usage (a package to update that `before` does not have), those of solving, conflict (a pip list
+// without python).
 Result<Lock> make_lock(const Spec& spec, const LockOptions& options, const Lock* before);
 
 // ---- the lock beside a spec

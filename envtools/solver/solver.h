@@ -11,7 +11,7 @@
 #include "envtools/base/error.h"
 #include "envtools/channel/channel.h"
 #include "envtools/lock/lock.h"
-#include "envtools/solver/profile.h"
+#include "envtools/profile/profile.h"
 #include "envtools/spec/spec.h"
 
 namespace pinstep {

@@ -1,4 +1,5 @@
-// A libnvidia-ml.so.1 for tests: exactly the functions that launcher/topology/nvml.cc looks for, for a node
+// A libnvidia-ml.so.1 for tests: exactly the functions that launcher/topology/nvml.cc and
+// envtools/profile/cuda_driver.cc look for, for a node
 // with five GPUs, and each can be made to fail: NVML_STUB_FAIL="nvmlDeviceGetUUID:15" in the environment.
 //
 // With NVML_STUB_OLD it is that of an old driver, which knows nothing of MIG, memory and C2C.
@@ -78,6 +79,12 @@ const char* nvmlErrorString(int code) {
   return text;
 }
 
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  STUB(nvmlSystemGetCudaDriverVersion_v2);
+  *version = 12040;
+  return kSuccess;
+}
+
 int nvmlDeviceGetCount_v2(unsigned* count) {
   STUB(nvmlDeviceGetCount_v2);
   *count = kGpus;
@@ -106,6 +113,13 @@ int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
 }
 
 #ifndef NVML_STUB_OLD
+
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  STUB(nvmlDeviceGetCudaComputeCapability);
+  *major = of(device).bus == 0x44 ? 8 : 9;
+  *minor = 0;
+  return kSuccess;
+}
 
 int nvmlDeviceGetMinorNumber(void* device, unsigned* number) {
   STUB(nvmlDeviceGetMinorNumber);

@@ -99,9 +99,9 @@ TEST_F(CheckLock, APlatformThatIsNotLockedIsAChange) {
 TEST_F(CheckLock, AnotherProfileIsAChangeIfItWasAskedFor) {
   save(lock_of(a_spec({})));
   LockOptions asked;
-  asked.usual_profile = {{"__cuda", "12.4", ""}};
+  asked.usual_profile.everywhere = {{"__cuda", "12.4", ""}};
   EXPECT_EQ(check(a_spec({}), asked).state, LockState::fits);
-  asked.profile = {{{"__glibc", "2.36", ""}}};
+  asked.profile = Profile{"", {{"__glibc", "2.36", ""}}, {}};
   EXPECT_THAT(check(a_spec({}), asked).changes,
               ElementsAre("- __glibc=2.28 (linux-64)", "+ __glibc=2.36 (linux-64)"));
 }
@@ -172,13 +172,13 @@ TEST(ProfileToLock, IsTheAskedTheLocksOrTheUsualOne) {
     return format_profile(profile_to_lock(options, "linux-64", lock));
   };
   EXPECT_EQ(profile(nullptr), "__archspec=1=x86_64 __glibc=2.28 __linux=4.18 __unix=0");
-  options.usual_profile = {{"__glibc", "2.31", ""}};
+  options.usual_profile.platforms["linux-64"] = {{"__glibc", "2.31", ""}};
   EXPECT_EQ(profile(nullptr), "__archspec=1=x86_64 __glibc=2.31 __linux=4.18 __unix=0");
   before.custom["pinstep.profile.linux-64"] = "__cuda=12 __unix=0";
   EXPECT_EQ(profile(&before), "__cuda=12 __unix=0");
   options.virtual_packages = {{"__cuda", "11", ""}};
   EXPECT_EQ(profile(&before), "__cuda=11 __unix=0");
-  options.profile = std::vector<VirtualPackage>{};
+  options.profile = Profile{};
   EXPECT_EQ(profile(&before), "__archspec=1=x86_64 __cuda=11 __glibc=2.28 __linux=4.18 __unix=0");
 }
 

@@ -1,7 +1,8 @@
 // Profiles: the virtual packages (CEP 30) that the nodes of a partition offer. Never detected on the host
-// that locks: a login node is not where the job runs.
+// that locks: a login node is not where the job runs. Format: FORMAT.md beside this file.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,27 @@ std::string to_string(const VirtualPackage& package);
 // The built-in profile of a platform: __unix, __linux=4.18, __glibc=2.28, __archspec=1=…; no __cuda.
 std::vector<VirtualPackage> baseline_profile(std::string_view platform);
 
-// A profile file: one virtual package per line, '#' comments. Errors: invalid with "PATH:LINE:".
-Result<std::vector<VirtualPackage>> parse_profile(std::string_view text, const std::string& path);
+using VirtualPackages = std::vector<VirtualPackage>;
+
+struct Profile {
+  std::string name;                                  // by which it was asked for; empty: a file, or none
+  VirtualPackages everywhere;                        // on every platform
+  std::map<std::string, VirtualPackages> platforms;  // linux-64 → …
+
+  bool operator==(const Profile&) const = default;
+
+  // What it says of a platform; sorted by name.
+  VirtualPackages packages(std::string_view platform) const;
+  // False where it is about other platforms only.
+  bool covers(std::string_view platform) const;
+};
+
+// Errors: invalid with "PATH:LINE:".
+Result<Profile> parse_profile(std::string_view text, const std::string& path);
+
+// parse_profile(write_profile(x, "…")) == x, but for the name, where nothing is in `everywhere`. `comment`: one
+// line, or empty.
+std::string write_profile(const Profile& profile, std::string_view comment);
 
 inline constexpr std::size_t kProfileSizeLimit = 64 << 10;  // bytes
 
