@@ -131,7 +131,8 @@ class Ranks:
             except FileNotFoundError:
                 pass        # it was closed meanwhile
         try:
-            rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+            rows = [line.split() for table in ("tcp", "tcp6")
+                    for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
         except FileNotFoundError:
             return False        # it has ended
         return any(row[3] == "0A" and f"socket:[{row[9]}]" in inodes for row in rows)

@@ -1,5 +1,5 @@
 """Each rank of three, in each phase of a run, killed, stopped and cut off the network: the others end in time and
-name it. The ranks are in network namespaces of their own, as on three nodes."""
+name it. The ranks have networks and host names of their own, as on three nodes; one that is cut off says so."""
 
 import json
 import os
@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from ranks import HALTS, TIMEOUT, Ranks
+from ranks import ENDLESS, HALTS, TIMEOUT, Ranks
 
 pytestmark = pytest.mark.skips("no root")
 
 DEADLINE = 3
-OPTIONS = ["--epochs=1000", "--images=3000", "--test-images=100", f"--timeout={DEADLINE}", "--json"]
-LOST = 3        # exit code
+OPTIONS = [ENDLESS, "--images=3000", "--test-images=100", f"--timeout={DEADLINE}", "--json"]
+LOST, CUT_OFF = 3, 6        # exit codes
 
 # Before which collective the rank stops itself, with what options; see Trainer and Keeper for the order.
 PHASES = {
@@ -79,6 +79,12 @@ def act(ranks, rank, fault, space):
         ranks.signal(rank, signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
 
 
+def on_node(number, space):
+    """The command that runs another as on a node of its own: n0, n1, n2."""
+    return ["/usr/sbin/ip", "netns", "exec", space, "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"',
+            f"n{number}"]
+
+
 CASES = [(fault, rank, phase) for fault in FAULTS for rank in range(3) for phase in PHASES
          if (fault, rank, phase) in SAMPLE or "PINSTEP_TEST_ALL_FAULTS" in os.environ]
 
@@ -90,7 +96,7 @@ def test_the_rank_at_fault_is_named_in_time(nodes, small, tmp_path, fault, rank,
                *(option.format(tmp_path / "c") for option in options)]
     late = 2 if rank == 1 else 1
     ranks = Ranks(3, options, program=HALTS, only=[one for one in range(3) if phase != "init" or one != late],
-                  wrapper={one: ["/usr/sbin/ip", "netns", "exec", space] for one, space in enumerate(nodes)},
+                  wrapper={one: on_node(one, space) for one, space in enumerate(nodes)},
                   own_variables={rank: {"PINSTEP_TEST_HALT": halt}}, MASTER_ADDR="10.77.0.1", LOCAL_RANK=0, LOCAL_WORLD_SIZE=1)
     try:
         reach(ranks, rank, phase)
@@ -101,13 +107,16 @@ def test_the_rank_at_fault_is_named_in_time(nodes, small, tmp_path, fault, rank,
     finally:
         ranks.kill()
     others = [one for one in range(3) if one != rank]
-    at = {one: [*ranks.processes].index(one) if fault == "cut" else
-          [other for other in ranks.processes if other != rank].index(one) for one in others}
+    waited = [one for one in ranks.processes if fault == "cut" or one != rank]
+    at = {one: place for place, one in enumerate(waited)}
     for one in others:
         assert ended.codes[at[one]] == LOST, (one, ended)
-        said = ended.err[at[one]].splitlines()[0].split("(")[0]
-        assert f"rank {rank}" in said and not any(f"rank {other}" in said for other in others), (one, ended)
+        assert f"rank {rank}" in ended.err[at[one]].splitlines()[0].split("(")[0], (one, ended)
+        assert json.loads(ended.out[at[one]].splitlines()[-1])["ranks"] == [rank], (one, ended)
     assert ended.seconds < DEADLINE + 5, ended
+    if fault == "cut" and phase != "init":      # before, a rank knows of no neighbours
+        assert ended.codes[at[rank]] == CUT_OFF, ended
+        assert ended.err[at[rank]].startswith(f"pinstep-worker: error: rank {rank} on n{rank} is cut off the network: ")
     if phase != "init":
         for one in others:
             assert_recorded(tmp_path / f"log/flight-{one}.jsonl", halt)

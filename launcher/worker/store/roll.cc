@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace pinstep::worker {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKinds{"gone", "failed", "silent", "stuck", "unknown"};
+constexpr std::array<std::string_view, 6> kKinds{"gone", "failed", "silent", "cut_off", "stuck", "unknown"};
 // Who lives is heard several times in this.
 constexpr std::chrono::milliseconds kLately{1000};
 
@@ -74,13 +75,26 @@ Verdict Roll::blame(Moment now) const {
     else if (member.reached < front)
       stuck.push_back(rank);
   }
-  if (!silent.empty())
-    return {Verdict::Kind::silent, silent,
-            name(silent) + (silent.size() == 1 ? " does" : " do") + " not answer"};
+  if (!silent.empty()) return blame_silent(silent);
   if (stuck.empty()) return {Verdict::Kind::unknown, {}, "no rank is missing"};
   return {Verdict::Kind::stuck, stuck,
           name(stuck) + (stuck.size() == 1 ? " is" : " are") + " alive and did not get to collective " +
               std::to_string(front) + ", only to " + std::to_string(members_[stuck[0]].reached)};
+}
+
+Verdict Roll::blame_silent(const std::vector<std::uint32_t>& silent) const {
+  std::set<std::string> nodes;
+  std::vector<std::uint32_t> here, elsewhere;
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    const bool is_here = members_[rank].node == members_[0].node;
+    (is_here ? here : elsewhere).push_back(rank);
+    if (!is_here && members_[rank].state != State::missing) nodes.insert(members_[rank].node);
+  }
+  if (nodes.size() > 1 && silent == elsewhere)
+    return {Verdict::Kind::cut_off, here,
+            name(here) + (here.size() == 1 ? " is" : " are") + " cut off the network: none of " +
+                std::to_string(nodes.size()) + " other nodes answers"};
+  return {Verdict::Kind::silent, silent, name(silent) + (silent.size() == 1 ? " does" : " do") + " not answer"};
 }
 
 std::optional<Roll::Moment> Roll::due() const {

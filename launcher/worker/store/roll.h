@@ -6,10 +6,11 @@
 //   gone     a rank whose connection ended without a good-bye: the first one
 //   failed   a rank that reported an error of its own: the first one
 //   silent   all ranks that did not report within the grace time after the first report, and have not been
-//   heard
-//            lately either
-//   stuck    likewise, but their watchdogs are heard: they live, and did not get to the collective of the
-//   others unknown  all reported or got there, none is gone
+//            heard lately either
+//   cut_off  the ranks of rank 0's node, where that would be all ranks of all other nodes, two or more
+//   stuck    as silent, but their watchdogs are heard: they live, and did not get to the collective of the
+//            others
+//   unknown  all reported or got there, none is gone
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@
 namespace pinstep::worker {
 
 struct Verdict {
-  enum class Kind { gone, failed, silent, stuck, unknown };
+  enum class Kind { gone, failed, silent, cut_off, stuck, unknown };
 
   Kind kind = Kind::unknown;
   std::vector<std::uint32_t> ranks;
@@ -55,9 +56,7 @@ class Roll {
   std::optional<Verdict> verdict(Moment now) const;
   // When verdict() may change without anybody's doing.
   std::optional<Moment> due() const;
-  // Whether a rank is gone or has failed, so that waiting for its word is vain.
-  bool is_hopeless() const { return first_.has_value(); }
-  // Whether anything is wrong, so that nobody need wait for his deadline.
+  // Whether anything is wrong, so that nobody need wait for his deadline or another's word.
   bool is_in_trouble() const { return first_ || first_report_; }
 
   std::uint32_t present() const;
@@ -75,6 +74,8 @@ class Roll {
 
   // Of those that have not reported: silent, or stuck behind the others.
   Verdict blame(Moment now) const;
+  // Where the silent ones are all ranks of several other nodes, it is rather the node of the roll.
+  Verdict blame_silent(const std::vector<std::uint32_t>& silent) const;
 
   std::vector<Member> members_;
   std::chrono::milliseconds grace_;

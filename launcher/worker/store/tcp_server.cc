@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <list>
+#include <set>
 
 #include "envtools/base/text.h"
 #include "launcher/worker/store/sockets.h"
@@ -45,7 +46,8 @@ class TcpStoreServer::Loop {
       : listener_(std::move(listener)),
         wake_(std::move(wake)),
         settings_(std::move(settings)),
-        roll_(settings_.size, settings_.grace) {}
+        roll_(settings_.size, settings_.grace),
+        missing_(settings_.size) {}
 
   void run();
   // From another thread.
@@ -55,6 +57,7 @@ class TcpStoreServer::Loop {
     [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
   }
   std::uint32_t present() const { return present_; }
+  std::uint32_t missing() const { return missing_; }
 
  private:
   void wait();
@@ -73,9 +76,11 @@ class TcpStoreServer::Loop {
   const Settings settings_;
   Roll roll_;
   std::map<std::string, std::string> values_;
+  std::set<std::string> claims_;
   std::list<Connection> connections_;
   std::atomic<bool> is_stopped_ = false;
   std::atomic<std::uint32_t> present_ = 0;  // ranks that came and have not left
+  std::atomic<std::uint32_t> missing_;      // that have not come
 };
 
 void TcpStoreServer::Loop::run() {
@@ -85,6 +90,7 @@ void TcpStoreServer::Loop::run() {
     for (Connection& connection : connections_) flush(connection);
     drop_ended();
     present_ = roll_.present();
+    missing_ = static_cast<std::uint32_t>(roll_.missing().size());
   }
 }
 
@@ -153,6 +159,8 @@ void TcpStoreServer::Loop::answer(Connection& to, const Message& request) {
     reply(to, {roll_.is_in_trouble() ? "trouble" : "ok"});
   } else if (verb == "verdict") {
     to.wants_verdict = true;
+  } else if (verb == "claim" && request.size() == 2) {
+    reply(to, {claims_.insert(request[1]).second ? "ok" : "taken"});
   } else if (verb == "bye") {
     roll_.leave(*to.rank);
     to.rank.reset();
@@ -186,8 +194,9 @@ void TcpStoreServer::Loop::wake_for_key(Connection& connection) {
   const auto value = values_.find(connection.waiting->key);
   if (value != values_.end()) {
     reply(connection, {"ok", value->second});
-  } else if (roll_.is_hopeless()) {
-    reply(connection, {"hopeless", roll_.verdict(Now::now())->text});
+  } else if (roll_.is_in_trouble()) {
+    const auto verdict = roll_.verdict(Now::now());
+    reply(connection, {"hopeless", verdict ? verdict->text : "another rank has given up"});
   } else if (Now::now() >= connection.waiting->until) {
     const auto missing = roll_.missing();
     reply(connection, {"late", missing.empty() ? "" : roll_.name(missing) + " did not arrive"});
@@ -255,9 +264,10 @@ TcpStoreServer::~TcpStoreServer() {
   thread_.join();
 }
 
-void TcpStoreServer::linger(Milliseconds most) {
+void TcpStoreServer::linger(Milliseconds most, Whom whom) {
   const auto until = Now::now() + most;
-  while (loop_->present() > 0 && Now::now() < until) std::this_thread::sleep_for(Milliseconds(5));
+  const auto is_awaited = [&] { return loop_->present() > 0 || (whom == Whom::all && loop_->missing() > 0); };
+  while (is_awaited() && Now::now() < until) std::this_thread::sleep_for(Milliseconds(5));
 }
 
 }  // namespace pinstep::worker

@@ -55,25 +55,42 @@ Result<std::unique_ptr<TcpStore>> TcpStore::connect(const Meeting& meeting, cons
   return store;
 }
 
-Result<Message> TcpStore::ask(const Message& request, Milliseconds timeout) {
+Result<Message> TcpStore::ask(const Message& request, Milliseconds timeout, Milliseconds patience) {
   const std::lock_guard lock(mutex_);
+  return exchange(request, timeout, patience);
+}
+
+Result<Message> TcpStore::exchange(const Message& request, Milliseconds timeout, Milliseconds patience) {
   if (!trouble_) return tl::unexpected(trouble_.error());
-  auto answer = exchange(request, timeout);
-  if (!answer) trouble_ = tl::unexpected(answer.error());
+  const Moment sent = Now::now();
+  auto answer = send_and_receive(request, sent + patience + timeout);
+  if (answer) {
+    last_answer_ = Now::now();
+  } else {
+    trouble_ = tl::unexpected(answer.error());
+    if (answer.error().kind == ErrorKind::timed_out) silent_since_ = sent + patience;
+  }
   return answer;
 }
 
-Result<Message> TcpStore::exchange(const Message& request, Milliseconds timeout) {
+std::optional<Moment> TcpStore::silent_since() {
+  const std::lock_guard lock(mutex_);
+  return silent_since_;
+}
+
+Result<Message> TcpStore::send_and_receive(const Message& request, Moment until) {
   const std::string server = "rank 0, which serves the store at '" + server_ + "', ";
-  const auto gone = [&] { return fail(ErrorKind::network, server + "is gone"); };
   const auto silent = [&] { return fail(ErrorKind::timed_out, server + "does not answer"); };
-  const auto until = Now::now() + timeout;
+  // Its end is told by its kernel; everything else is the network's.
+  const auto gone = [&](bool is_end) {
+    return is_end ? fail(ErrorKind::network, server + "is gone") : silent();
+  };
   std::string out = encode(request);
   while (!out.empty()) {
     const ssize_t sent = ::send(socket_.get(), out.data(), out.size(), MSG_NOSIGNAL);
     if (sent > 0) out.erase(0, static_cast<std::size_t>(sent));
     if (sent >= 0 || errno == EINTR) continue;
-    if (errno != EAGAIN) return gone();
+    if (errno != EAGAIN) return gone(errno == ECONNRESET || errno == EPIPE);
     pollfd watched{socket_.get(), POLLOUT, 0};
     if (::poll(&watched, 1, poll_time(until)) == 0) return silent();
   }
@@ -86,7 +103,8 @@ Result<Message> TcpStore::exchange(const Message& request, Milliseconds timeout)
     char chunk[65536];
     const ssize_t size = ::read(socket_.get(), chunk, sizeof chunk);
     if (size > 0) received_.append(chunk, static_cast<std::size_t>(size));
-    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) return gone();
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
+      return gone(size == 0 || errno == ECONNRESET);
   }
 }
 
@@ -97,7 +115,7 @@ Result<void> TcpStore::set(const std::string& key, std::string_view value) {
 }
 
 Result<std::string> TcpStore::get(const std::string& key, Milliseconds timeout) {
-  auto answer = ask({"get", key, std::to_string(timeout.count())}, timeout + kGetTime);
+  auto answer = ask({"get", key, std::to_string(timeout.count())}, kGetTime, timeout);
   if (!answer) return tl::unexpected(answer.error());
   answer->resize(2);
   if ((*answer)[0] == "ok") return (*answer)[1];
@@ -118,8 +136,7 @@ bool TcpStore::tell_progress(std::uint64_t reached, Milliseconds timeout) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return true;
   if (!trouble_) return false;
-  const auto answer = exchange({"progress", std::to_string(reached)}, timeout);
-  if (!answer) trouble_ = tl::unexpected(answer.error());
+  const auto answer = exchange({"progress", std::to_string(reached)}, timeout, Milliseconds(0));
   return answer && answer->front() == "ok";
 }
 
@@ -136,6 +153,12 @@ Verdict TcpStore::verdict(Milliseconds timeout) {
     if (const auto number = parse_number<std::uint32_t>(rank)) verdict.ranks.push_back(*number);
   verdict.text = printable((*answer)[3]);
   return verdict;
+}
+
+Result<bool> TcpStore::claim(const std::string& words, Milliseconds timeout) {
+  const auto answer = ask({"claim", words}, timeout);
+  if (!answer) return tl::unexpected(answer.error());
+  return answer->front() == "ok";
 }
 
 void TcpStore::bye() { (void)ask({"bye"}, answer_time_); }

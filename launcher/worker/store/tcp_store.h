@@ -4,19 +4,22 @@
 // Messages (store/wire.h), one answer for each request, in order:
 //   hello COOKIE SIZE RANK NODE   ok · refused TEXT
 //   set KEY VALUE                 ok
-//   get KEY MILLISECONDS          ok VALUE · late TEXT · hopeless TEXT (a rank is gone: it will not come)
+//   get KEY MILLISECONDS          ok VALUE · late TEXT · hopeless TEXT (ranks have failed: it will not come)
 //   report [ERROR]                ok; this rank has failed, by its own ERROR or with others
 //   progress N                    ok · trouble; this rank lives and has begun its collective N
 //   verdict                       ok KIND RANKS TEXT, when it stands
+//   claim WORDS                   ok · taken, where another rank was first
 //   bye                           ok; the end of the connection is then no loss
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <thread>
 
 #include "envtools/base/fd.h"
 #include "launcher/worker/store/roll.h"
+#include "launcher/worker/store/sockets.h"
 #include "launcher/worker/store/store.h"
 
 namespace pinstep::worker {
@@ -41,8 +44,9 @@ class TcpStoreServer {
   ~TcpStoreServer();
 
   std::uint16_t port() const { return port_; }
-  // Waits until all ranks that came have gone again, but not longer than this.
-  void linger(Milliseconds most);
+  // Waits until all ranks that came have gone again, or until `all` have come and gone; not longer than this.
+  enum class Whom { present, all };
+  void linger(Milliseconds most, Whom whom = Whom::present);
 
  private:
   class Loop;
@@ -75,22 +79,36 @@ class TcpStore final : public Store {
   // How far this rank is. Whether all is well: false where a rank has failed or the store does not answer. Says
   // nothing, and that all is well, while another thread uses the store.
   bool tell_progress(std::uint64_t reached, Milliseconds timeout);
-  // Who is to blame; waits for it at most this long. Where the server is gone, it is rank 0.
+  // Who is to blame; waits for it at most this long. Where the server is gone or silent, it is rank 0.
   Verdict verdict(Milliseconds timeout);
+  // Whether this rank is the first that claims these words. Errors: network, timed_out.
+  Result<bool> claim(const std::string& words, Milliseconds timeout);
   void bye();
+
+  // Any thread may ask.
+  Moment last_answer() const { return last_answer_; }
+  // Since when an answer is missing, where the server has not answered in time; nothing where it is gone.
+  std::optional<Moment> silent_since();
 
   // The literal address by which this node reaches the server's, and so the other nodes.
   const std::string& own_address() const { return own_address_; }
 
  private:
-  Result<std::vector<std::string>> exchange(const std::vector<std::string>& request, Milliseconds timeout);
-  Result<std::vector<std::string>> ask(const std::vector<std::string>& request, Milliseconds timeout);
+  // `patience`: how long the server may well take.
+  Result<std::vector<std::string>> ask(const std::vector<std::string>& request, Milliseconds timeout,
+                                       Milliseconds patience = Milliseconds(0));
+  // Under mutex_.
+  Result<std::vector<std::string>> exchange(const std::vector<std::string>& request, Milliseconds timeout,
+                                            Milliseconds patience);
+  Result<std::vector<std::string>> send_and_receive(const std::vector<std::string>& request, Moment until);
 
   Milliseconds answer_time_{0};  // for requests that wait for nobody
   std::mutex mutex_;             // guards the connection: one request at a time
   Result<void> trouble_;         // of the first request that was not answered; later ones need not be sent
+  std::optional<Moment> silent_since_;
   UniqueFd socket_;
   std::string received_;
+  std::atomic<Moment> last_answer_{Moment{}};
   std::string own_address_;
   std::string server_;  // "[10.0.0.1]:29500", for messages
 };

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <future>
 
 #include "envtools/base/fd.h"
 #include "launcher/rendezvous/addresses.h"
 #include "launcher/worker/store/pmix.h"
-#include "launcher/worker/transport/gloo.h"
 #include "launcher/worker/transport/threads.h"
 #include "launcher/worker/try.h"
 
@@ -20,10 +20,24 @@ namespace {
 constexpr Milliseconds kGrace{1500};
 // How long rank 0 answers the others after it has failed itself.
 constexpr Milliseconds kLinger{2000};
+// For the flight record: the file system may be what has failed.
+constexpr Milliseconds kRecordTime{500};
 
 // Those that others have caused, or share.
 bool is_shared(const Error& error) {
   return error.kind == ErrorKind::network || error.kind == ErrorKind::timed_out;
+}
+
+Outcome outcome_of(const Verdict& verdict, std::uint32_t own) {
+  const bool is_own = std::find(verdict.ranks.begin(), verdict.ranks.end(), own) != verdict.ranks.end();
+  switch (verdict.kind) {
+    case Verdict::Kind::unknown:
+      return Outcome::peers_unclear;
+    case Verdict::Kind::cut_off:
+      return is_own ? Outcome::cut_off : Outcome::peer_lost;
+    default:
+      return is_own ? Outcome::stuck : Outcome::peer_lost;
+  }
 }
 
 }  // namespace
@@ -32,12 +46,21 @@ Session::~Session() = default;
 
 Result<void> Session::open(const Environment& environment) {
   PINSTEP_TRY(meet(environment));
-  std::unique_ptr<Transport> all;
-  const auto connected = connect(all, place_.size, "gloo/");
-  // Kept where it failed, too: see GlooTransport::connect.
-  if (all) transport_ = std::make_unique<RecordedTransport>(std::move(all), record_);
-  if (connected && store_) watch();
-  return connected;
+  if (place_.size == 1) {
+    transport_ = std::make_unique<RecordedTransport>(alone(), record_);
+    return {};
+  }
+  auto heart = Heart::start({place_.cookie, place_.rank, place_.size, settings_.node, address(),
+                             [this] { return store_->last_answer(); }},
+                            *store_, settings_.start_time);
+  if (!heart) return tl::unexpected(heart.error());
+  heart_ = std::move(*heart);
+  auto all = gloo(place_.size, "gloo/");
+  if (!all) return tl::unexpected(all.error());
+  GlooTransport& connecting = **all;
+  transport_ = std::make_unique<RecordedTransport>(std::move(*all), record_);
+  watch();  // from here on: a rank may die while the others connect to it
+  return connecting.connect(*store_);
 }
 
 void Session::watch() {
@@ -54,7 +77,13 @@ void Session::abort_all() noexcept {
 }
 
 void Session::write_record() {
-  if (!settings_.log.empty()) (void)record_.write(settings_.log, place_.rank);
+  if (settings_.log.empty()) return;
+  const auto written = std::make_shared<std::promise<void>>();
+  std::thread([this, written] {
+    (void)record_.write(settings_.log, place_.rank);
+    written->set_value();
+  }).detach();
+  written->get_future().wait_for(kRecordTime);
 }
 
 void Session::end_as_stuck() {
@@ -106,31 +135,31 @@ Result<void> Session::serve(std::uint16_t port, std::uint32_t size) {
   return {};
 }
 
-Result<void> Session::connect(std::unique_ptr<Transport>& to, std::uint32_t size, const std::string& keys) {
-  if (size == 1) {
-    to = std::make_unique<ThreadTransport>(std::make_shared<ThreadGroup>(1, settings_.deadline), 0, device_);
-    return {};
-  }
-  GlooSettings gloo{place_.rank,        size, address(), settings_.interface, settings_.start_time,
-                    settings_.deadline, keys};
-  auto transport = GlooTransport::create(gloo, device_);
-  if (!transport) return tl::unexpected(transport.error());
-  GlooTransport& connecting = **transport;
-  to = std::move(*transport);
-  return connecting.connect(*store_);
+std::unique_ptr<Transport> Session::alone() {
+  return std::make_unique<ThreadTransport>(std::make_shared<ThreadGroup>(1, settings_.deadline), 0, device_);
+}
+
+Result<std::unique_ptr<GlooTransport>> Session::gloo(std::uint32_t size, const std::string& keys) {
+  return GlooTransport::create(
+      {place_.rank, size, address(), settings_.interface, settings_.start_time, settings_.deadline, keys},
+      device_);
 }
 
 Result<Transport*> Session::group(std::uint32_t count) {
   std::unique_lock lock(groups_mutex_);
   auto& transport = groups_[count];
   if (transport) return transport.get();
-  lock.unlock();
-  std::unique_ptr<Transport> made;
-  auto connected = connect(made, count, "gloo-" + std::to_string(count) + "/");
-  lock.lock();
-  transport = std::move(made);
-  if (!connected) return tl::unexpected(connected.error());
-  return transport.get();
+  if (count == 1) {
+    transport = alone();
+    return transport.get();
+  }
+  auto made = gloo(count, "gloo-" + std::to_string(count) + "/");
+  if (!made) return tl::unexpected(made.error());
+  GlooTransport& connecting = **made;
+  transport = std::move(*made);
+  lock.unlock();  // the watchdog may abort it
+  PINSTEP_TRY(connecting.connect(*store_));
+  return &connecting;
 }
 
 // The one by which this node reaches rank 0's. On that node itself it may be the loopback's, which is of no use
@@ -145,6 +174,7 @@ std::string Session::address() const {
 Ending Session::give_up(const Error& error) {
   Ending ending{Outcome::failed, error, {}, true};
   const bool shared = is_shared(error);
+  std::string what = error.cause;
   if (watchdog_) watchdog_->stop();
   abort_all();
   write_record();
@@ -152,23 +182,39 @@ Ending Session::give_up(const Error& error) {
     if (watchdog_) (void)store_->tell_progress(record_.begun(), kGrace);
     (void)store_->report(shared ? std::nullopt : std::optional(error.cause), kGrace);
     if (shared) {
-      const Verdict verdict = store_->verdict(kGrace + kLinger);
+      const Verdict verdict = this->verdict();
+      what = verdict.text;
       ending.ranks = verdict.ranks;
       ending.error.cause = verdict.text + " (rank " + std::to_string(place_.rank) + ": " + error.cause + ")";
       if (verdict.kind == Verdict::Kind::failed) ending.error.hint = "see that rank's own message";
-      ending.outcome = verdict.kind == Verdict::Kind::unknown ? Outcome::peers_unclear : Outcome::peer_lost;
+      ending.outcome = outcome_of(verdict, place_.rank);
     }
-    store_->bye();
   } else if (shared) {  // rank 0 was not found
     ending.outcome = Outcome::peer_lost;
     ending.ranks = {0};
   }
-  // A node says it once: its first rank, or the next one where that may be the one to blame.
-  const bool first_is_blamed =
-      std::find(ending.ranks.begin(), ending.ranks.end(), place_.rank - 1) != ending.ranks.end();
-  ending.is_to_be_said = !shared || place_.local_rank == 0 || (place_.local_rank == 1 && first_is_blamed);
-  if (server_) server_->linger(kLinger);
+  ending.is_to_be_said = is_to_be_said(what, ending.ranks);
+  if (store_) store_->bye();
+  // Who comes only now is to hear it, too.
+  if (server_) server_->linger(kLinger, TcpStoreServer::Whom::all);
   return ending;
+}
+
+// Of the store, which all ranks share; where it is silent, of what this one hears of its neighbours.
+Verdict Session::verdict() {
+  Verdict verdict = store_->verdict(kGrace + kLinger);
+  const auto since = heart_ ? store_->silent_since() : std::nullopt;
+  return since ? heart_->judge(*since) : verdict;
+}
+
+// Once by each node: by the first rank that asks the store. Where it does not answer any more, by the node's
+// first rank, or the next one where that may be the one to blame.
+bool Session::is_to_be_said(const std::string& words, const std::vector<std::uint32_t>& blamed) {
+  const auto first =
+      store_ ? store_->claim(settings_.node + ": " + words, kGrace) : fail(ErrorKind::network, "");
+  if (first) return *first;
+  const bool first_is_blamed = std::find(blamed.begin(), blamed.end(), place_.rank - 1) != blamed.end();
+  return blamed.empty() || place_.local_rank == 0 || (place_.local_rank == 1 && first_is_blamed);
 }
 
 void Session::close() {

@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "launcher/worker/store/heart.h"
 #include "launcher/worker/store/place.h"
 #include "launcher/worker/train/watchdog.h"
 #include "launcher/worker/transport/flight.h"
+#include "launcher/worker/transport/gloo.h"
 
 namespace pinstep::worker {
 
@@ -29,6 +31,7 @@ enum class Outcome {
   peer_lost = 3,
   peers_unclear = 4,
   stuck = 5,     // this rank: others waited for it and have given up
+  cut_off = 6,   // this rank's node: neither rank 0 nor any other node is heard
   stopped = 75,  // by a signal, to go on later: EX_TEMPFAIL of sysexits.h
 };
 
@@ -36,8 +39,8 @@ enum class Outcome {
 struct Ending {
   Outcome outcome = Outcome::failed;
   Error error;                       // with the verdict of all ranks in it
-  std::vector<std::uint32_t> ranks;  // to blame, where it is not this one
-  bool is_to_be_said = true;         // by this rank
+  std::vector<std::uint32_t> ranks;  // to blame, where it is not this one alone by an error of its own
+  bool is_to_be_said = true;         // by this rank: no other of its node says the same
 };
 
 class Session {
@@ -78,9 +81,12 @@ class Session {
   Result<void> serve(std::uint16_t port, std::uint32_t size);
   void watch();
   void abort_all() noexcept;
+  Verdict verdict();
+  bool is_to_be_said(const std::string& words, const std::vector<std::uint32_t>& blamed);
   void write_record();
   [[noreturn]] void end_as_stuck();
-  Result<void> connect(std::unique_ptr<Transport>& to, std::uint32_t size, const std::string& keys);
+  Result<std::unique_ptr<GlooTransport>> gloo(std::uint32_t size, const std::string& keys);
+  std::unique_ptr<Transport> alone();
 
   const SessionSettings settings_;
   Device& device_;
@@ -88,6 +94,7 @@ class Session {
   Outcome outcome_ = Outcome::done;
   std::unique_ptr<TcpStoreServer> server_;  // rank 0's
   std::unique_ptr<TcpStore> store_;
+  std::unique_ptr<Heart> heart_;
   std::unique_ptr<Transport> transport_;
   std::mutex groups_mutex_;                                     // guards groups_, which the watchdog aborts
   std::map<std::uint32_t, std::unique_ptr<Transport>> groups_;  // by how many ranks

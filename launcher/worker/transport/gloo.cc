@@ -7,24 +7,33 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <functional>
 #include <optional>
+
+#include "launcher/worker/try.h"
 
 namespace pinstep::worker {
 namespace {
 
 using Func = gloo::AllreduceOptions::Func;
 
+// What the store needs longer than it was told to wait for a key: it says who did not come.
+constexpr Milliseconds kStoreTime{2500};
+
 // Our store as Gloo asks for it. Gloo knows exceptions only: an error of ours goes through it as one and is
 // kept here, to be told as it was.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
-  GlooStore(worker::Store& store, std::string keys, Milliseconds timeout)
-      : store_(store), keys_(std::move(keys)), timeout_(timeout) {}
+  // `poll`: an error where nobody waits for this any more.
+  GlooStore(worker::Store& store, std::string keys, Milliseconds timeout, std::function<Result<void>()> poll)
+      : store_(store), keys_(std::move(keys)), timeout_(timeout), poll_(std::move(poll)) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
+    check(poll_());
     check(store_.set(keys_ + key, {data.data(), data.size()}));
   }
   std::vector<char> get(const std::string& key) override {
+    check(poll_());
     const auto value = store_.get(keys_ + key, timeout_);
     check(value);
     return {value->begin(), value->end()};
@@ -32,7 +41,7 @@ class GlooStore final : public gloo::rendezvous::Store {
   void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
   // Gloo's time-out is that of later operations; starting has one of its own.
   void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
-    for (const std::string& key : keys) check(store_.get(keys_ + key, timeout_));
+    for (const std::string& key : keys) (void)get(key);
   }
 
   const std::optional<Error>& error() const { return error_; }
@@ -48,6 +57,7 @@ class GlooStore final : public gloo::rendezvous::Store {
   worker::Store& store_;
   const std::string keys_;
   const Milliseconds timeout_;
+  const std::function<Result<void>()> poll_;
   std::optional<Error> error_;
 };
 
@@ -212,6 +222,7 @@ void GlooTransport::abort() noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (error_) error_ = fail(ErrorKind::network, "this rank has given up");
+    changed_.notify_all();
     if (!is_connected_) return;
   }
   try {
@@ -243,7 +254,28 @@ Result<std::unique_ptr<GlooTransport>> GlooTransport::create(const GlooSettings&
 }
 
 Result<void> GlooTransport::connect(Store& store) {
-  GlooStore words(store, settings_.keys, settings_.connect_time);
+  // Gloo tries to reach a rank that has died as often as five times the time it is given, and cannot be
+  // stopped.
+  connecting_ = std::async(std::launch::async, [this, &store] {
+    auto met = connect_mesh(store);
+    const std::lock_guard lock(mutex_);
+    met_ = std::move(met);
+    changed_.notify_all();
+  });
+  std::unique_lock lock(mutex_);
+  const bool is_over = changed_.wait_for(lock, settings_.connect_time + kStoreTime,
+                                         [this] { return met_.has_value() || !error_; });
+  if (!error_) return error_;
+  if (!is_over)
+    error_ = fail(ErrorKind::timed_out, "did not connect to all ranks within " +
+                                            std::to_string(settings_.connect_time.count()) + " ms");
+  else
+    is_connected_ = met_->has_value();
+  return is_over ? *met_ : error_;
+}
+
+Result<void> GlooTransport::connect_mesh(Store& store) {
+  GlooStore words(store, settings_.keys, settings_.connect_time, [this] { return poll(); });
   try {
     context_->connectFullMesh(words, network_);
   } catch (const std::exception& exception) {
@@ -252,10 +284,8 @@ Result<void> GlooTransport::connect(Store& store) {
   // Others may still be accepting. When this is done, they are not.
   set_limit(settings_.connect_time);
   std::uint8_t nothing = 0;
-  if (auto met = all_reduce({&nothing, 1, Type::u8}, Reduction::sum, Stream{}); !met) return met;
+  PINSTEP_TRY(all_reduce({&nothing, 1, Type::u8}, Reduction::sum, Stream{}));
   set_limit(settings_.deadline);
-  const std::lock_guard lock(mutex_);
-  is_connected_ = true;
   return {};
 }
 

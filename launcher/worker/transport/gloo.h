@@ -6,8 +6,11 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +42,10 @@ class GlooTransport final : public Transport {
   static Result<std::unique_ptr<GlooTransport>> create(const GlooSettings& settings, Device& device);
   ~GlooTransport() override;
 
-  // All ranks together; returns when all are connected to all. Keep the transport where this fails, until the
-  // process ends: Gloo resets the connections it closes, and a peer that has not accepted one yet would
-  // die of it. Errors: as get() of the store; network.
+  // All ranks together; returns when all are connected to all, or abort() was called, which Gloo itself would
+  // not notice. Keep store and transport where this fails, until the process ends: Gloo may still try, in a
+  // thread, and resets the connections it closes; a peer that has not accepted one yet would die of it. Errors:
+  // as get() of the store; timed_out, network.
   Result<void> connect(Store& store);
 
   std::uint32_t rank() const override { return settings_.rank; }
@@ -71,6 +75,7 @@ class GlooTransport final : public Transport {
   };
 
   GlooTransport(const GlooSettings& settings, Device& device);
+  Result<void> connect_mesh(Store& store);
   void set_limit(Milliseconds limit);
   // Runs an operation of Gloo; its exception, or an abort meanwhile, becomes this transport's error.
   template <class Operation>
@@ -89,6 +94,9 @@ class GlooTransport final : public Transport {
   std::mutex mutex_;  // guards all below
   bool is_connected_ = false;
   Result<void> error_;
+  std::condition_variable changed_;  // met_ or error_
+  std::optional<Result<void>> met_;  // what connect_mesh() came to
+  std::future<void> connecting_;     // last: the end waits for it
 };
 
 }  // namespace pinstep::worker

@@ -42,7 +42,7 @@ TEST_F(RollTest, WithoutTroubleThereIsNoVerdict) {
 
 TEST_F(RollTest, TheFirstRankThatIsGoneIsToBlame) {
   roll.lose(2);
-  EXPECT_TRUE(roll.is_hopeless());
+  EXPECT_TRUE(roll.is_in_trouble());
   roll.lose(1);  // which gave up because of it
   roll.report(0, std::nullopt, now);
   expect_verdict(Verdict::Kind::gone, {2}, "rank 2 on n1 is gone");
@@ -96,6 +96,45 @@ TEST_F(RollTest, WhoWasHeardAndIsNoMoreIsSilent) {
   now += kGrace;
   roll.hear(1, 42, now);
   expect_verdict(Verdict::Kind::silent, {2}, "rank 2 on n1 does not answer");
+}
+
+TEST(Roll, WhereNoOtherNodeAnswersItsOwnIsCutOff) {
+  struct Case {
+    std::vector<const char*> nodes;
+    Ranks reported;
+    Verdict::Kind kind;
+    Ranks ranks;
+    const char* text;
+  };
+  using Kind = Verdict::Kind;
+  const Case cases[] = {
+      {{"a", "b", "c"},
+       {0},
+       Kind::cut_off,
+       {0},
+       "rank 0 on a is cut off the network: none of 2 other nodes answers"},
+      {{"a", "a", "b", "c"},
+       {0, 1},
+       Kind::cut_off,
+       {0, 1},
+       "ranks 0 on a, 1 on a are cut off the network: none of 2 other nodes answers"},
+      {{"a", "b", "c"}, {0, 1}, Kind::silent, {2}, "rank 2 on c does not answer"},
+      {{"a", "a", "b", "c"}, {0}, Kind::silent, {1, 2, 3}, "ranks 1 on a, 2 on b, 3 on c do not answer"},
+      {{"a", "b", "b"}, {0}, Kind::silent, {1, 2}, "ranks 1 on b, 2 on b do not answer"},
+      {{"a", "a", "a"}, {0}, Kind::silent, {1, 2}, "ranks 1 on a, 2 on a do not answer"},
+  };
+  for (const Case& one : cases) {
+    Roll roll(static_cast<std::uint32_t>(one.nodes.size()), kGrace);
+    for (std::uint32_t rank = 0; rank < roll.size(); ++rank)
+      ASSERT_THAT(roll.arrive(rank, one.nodes[rank]), Succeeds());
+    const Roll::Moment now{};
+    for (const std::uint32_t rank : one.reported) roll.report(rank, std::nullopt, now);
+    const auto verdict = roll.verdict(now + kGrace);
+    ASSERT_TRUE(verdict) << one.text;
+    EXPECT_EQ(verdict->kind, one.kind) << one.text;
+    EXPECT_EQ(verdict->ranks, one.ranks) << one.text;
+    EXPECT_EQ(verdict->text, one.text);
+  }
 }
 
 TEST_F(RollTest, WhoGotThereAndIsHeardIsNotToBlame) {

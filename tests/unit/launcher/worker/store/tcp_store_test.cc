@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "launcher/rendezvous/port.h"
+#include "launcher/worker/store/wire.h"
 #include "tests/unit/support/results.h"
 
 namespace pinstep::worker {
@@ -112,6 +114,53 @@ TEST_F(TcpStoreTest, WhoTellsItsProgressHearsOfTrouble) {
   EXPECT_TRUE(stores[1]->tell_progress(7, kPatience));
   ASSERT_THAT(stores[0]->report({}, kPatience), Succeeds());
   EXPECT_FALSE(stores[1]->tell_progress(7, kPatience));
+}
+
+TEST_F(TcpStoreTest, WaitingEndsWhenARankHasGivenUp) {
+  const auto stores = all(2);
+  std::thread later([&] {
+    std::this_thread::sleep_for(Milliseconds(30));
+    ASSERT_THAT(stores[1]->report({}, kPatience), Succeeds());
+  });
+  EXPECT_THAT(stores[0]->get("k", kPatience), FailsWith(ErrorKind::network, "another rank has given up"));
+  later.join();
+}
+
+TEST_F(TcpStoreTest, TheFirstToClaimWordsHasThem) {
+  const auto stores = all(2);
+  EXPECT_EQ(stores[1]->claim("n0: it is broken", kPatience), true);
+  EXPECT_EQ(stores[0]->claim("n0: it is broken", kPatience), false);
+  EXPECT_EQ(stores[0]->claim("n1: it is broken", kPatience), true);
+  server.reset();
+  EXPECT_EQ(stores[0]->claim("n2: it is broken", kPatience).error().kind, ErrorKind::network);
+}
+
+// A server that answers the first request and no other is as one that is stopped.
+TEST(TcpStore, KnowsSinceWhenTheServerIsSilent) {
+  const auto listener = listen_on(0);
+  ASSERT_THAT(listener, Succeeds());
+  UniqueFd accepted;
+  std::thread server([&] {
+    pollfd watched{listener->get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&watched, 1, static_cast<int>(kPatience.count())), 1);
+    accepted = UniqueFd(::accept(listener->get(), nullptr, nullptr));
+    const std::string ok = encode({"ok"});
+    ASSERT_EQ(::send(accepted.get(), ok.data(), ok.size(), MSG_NOSIGNAL), std::ssize(ok));
+  });
+  const auto store = TcpStore::connect({{"127.0.0.1"}, *port_of(*listener)}, {"", 2, 1, "n"}, kPatience);
+  server.join();
+  ASSERT_THAT(store, Succeeds());
+  EXPECT_FALSE((*store)->silent_since());
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_LE((*store)->last_answer(), before);
+  constexpr Milliseconds kKeyTime{100};  // in which the server may well be silent
+  EXPECT_THAT((*store)->get("k", kKeyTime).error().cause, HasSubstr("does not answer"));
+  const auto since = (*store)->silent_since();
+  ASSERT_TRUE(since);
+  EXPECT_GE(*since, before + kKeyTime);
+  EXPECT_LE(*since, std::chrono::steady_clock::now());
+  EXPECT_LE((*store)->last_answer(), before);
+  EXPECT_EQ((*store)->verdict(kShort).kind, Verdict::Kind::silent);
 }
 
 TEST_F(TcpStoreTest, WithoutAServerNothingIsWell) {

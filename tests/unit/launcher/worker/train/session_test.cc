@@ -1,5 +1,7 @@
 #include "launcher/worker/train/session.h"
 
+#include <atomic>
+
 #include "launcher/rendezvous/port.h"
 #include "tests/unit/launcher/worker/support/ranks.h"
 
@@ -46,7 +48,8 @@ TEST(Session, OpensExchangesAndCloses) {
 }
 
 TEST(Session, ARankWithAnErrorOfItsOwnIsNamedByTheOthers) {
-  run_sessions(3, [](Session& session) {
+  std::atomic<int> said = 0;
+  run_sessions(3, [&](Session& session) {
     if (session.place().rank == 1) {
       const Ending ending = session.give_up({ErrorKind::no_space, "the disk is full", "make room"});
       EXPECT_EQ(ending.outcome, Outcome::failed);
@@ -60,8 +63,31 @@ TEST(Session, ARankWithAnErrorOfItsOwnIsNamedByTheOthers) {
     EXPECT_EQ(ending.outcome, Outcome::peer_lost);
     EXPECT_EQ(ending.ranks, std::vector<std::uint32_t>{1});
     EXPECT_THAT(ending.error.cause, HasSubstr("rank 1 on node has failed: the disk is full (rank "));
-    EXPECT_EQ(ending.is_to_be_said, session.place().rank == 0);
+    said += ending.is_to_be_said ? 1 : 0;
   });
+  EXPECT_EQ(said, 1);  // the ranks are on one node
+}
+
+TEST(Session, WhatAllRanksOfANodeFindIsSaidOnce) {
+  struct Case {
+    std::function<std::string(std::uint32_t rank)> cause;
+    int said;
+  };
+  const Case cases[] = {
+      {[](std::uint32_t) { return "the disk is full"; }, 1},
+      {[](std::uint32_t rank) { return rank == 1 ? "the disk is full" : "there is no data"; }, 2},
+  };
+  for (const Case& one : cases) {
+    std::atomic<int> said = 0;
+    run_sessions(4, [&](Session& session) {
+      const Error error{ErrorKind::no_space, one.cause(session.place().rank), ""};
+      const Ending ending = session.give_up(error);
+      EXPECT_EQ(ending.outcome, Outcome::failed);
+      EXPECT_EQ(ending.error.cause, error.cause);
+      said += ending.is_to_be_said ? 1 : 0;
+    });
+    EXPECT_EQ(said, one.said);
+  }
 }
 
 TEST(Session, WhereAllFailAndNobodyIsMissingThatIsSaid) {

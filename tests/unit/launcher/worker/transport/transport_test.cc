@@ -164,6 +164,23 @@ TEST(GlooTransport, ARankThatNeverArrivesIsWaitedForAsLongAsToldOnly) {
   EXPECT_THAT(connected.error().cause, testing::HasSubstr("within 200 ms"));
 }
 
+TEST(GlooTransport, GivingUpEndsConnecting) {
+  MemoryStore store;
+  CpuDevice device;
+  const auto transport =
+      GlooTransport::create({0, 2, "127.0.0.1", "", Milliseconds(3000), Milliseconds(200)}, device);
+  ASSERT_THAT(transport, Succeeds());
+  std::thread later([&] {
+    std::this_thread::sleep_for(Milliseconds(50));
+    (*transport)->abort();
+  });
+  const auto connected = (*transport)->connect(store);
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().kind, ErrorKind::network);
+  EXPECT_EQ(connected.error().cause, "this rank has given up");
+  later.join();
+}
+
 TEST(GlooTransport, AnInterfaceThatIsNotThereIsNamed) {
   CpuDevice device;
   const auto transport =
