@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
@@ -12,9 +13,19 @@
 namespace pinstep::worker {
 namespace {
 
+constexpr Milliseconds kLastTime{1000};
+
 unsigned threads_for(const Environment& environment, const Place& place, unsigned alone) {
   if (const auto asked = parse_number<unsigned>(environment.get("OMP_NUM_THREADS").value_or(""))) return *asked;
   return place.local_size > 1 ? 1 : alone;
+}
+
+// What is written last may go to a file system that hangs, as others then do that wait for this process.
+void end_in(Milliseconds time, Outcome outcome) {
+  std::thread([time, outcome] {
+    std::this_thread::sleep_for(time);
+    std::_Exit(static_cast<int>(outcome));
+  }).detach();
 }
 
 }  // namespace
@@ -47,9 +58,10 @@ void run_in_session(SessionSettings settings, Form form,
   } else {
     ending = session.give_up(done.error());
   }
-  if (!done && failed) failed(ending);
-  if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
   if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));
+  if (!done) end_in(kLastTime, ending.outcome);
+  if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
+  if (!done && failed) failed(ending);
   // Not through destructors: Gloo's reset the connections, with what is still on its way to others.
   std::_Exit(static_cast<int>(ending.outcome));
 }

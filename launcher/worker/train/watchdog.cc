@@ -1,5 +1,7 @@
 #include "launcher/worker/train/watchdog.h"
 
+#include <optional>
+
 namespace pinstep::worker {
 namespace {
 
@@ -27,18 +29,21 @@ bool Watchdog::wait(std::unique_lock<std::mutex>& lock, Milliseconds time) {
 }
 
 void Watchdog::run() {
+  std::optional<Moment> aborted;
   std::unique_lock lock(mutex_);
   while (wait(lock, kInterval)) {
     lock.unlock();
+    // Also after that: who is not heard is called silent, and this rank may only be stuck.
     const bool is_well = store_.tell_progress(calls_.reached(), answer_time_);
     lock.lock();
     if (is_over_) return;
-    if (is_well) continue;
-    lock.unlock();
-    calls_.abort();
-    lock.lock();
-    if (wait(lock, kOwnTime)) calls_.hangs();
-    return;
+    if (!is_well && !aborted) {
+      aborted = std::chrono::steady_clock::now();
+      lock.unlock();
+      calls_.abort();
+      lock.lock();
+    }
+    if (aborted && std::chrono::steady_clock::now() - *aborted >= kOwnTime) return calls_.hangs();
   }
 }
 

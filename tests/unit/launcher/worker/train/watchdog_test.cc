@@ -44,6 +44,15 @@ TEST_F(WatchdogTest, SaysThatARankHangsThatDoesNotComeBack) {
   EXPECT_EQ(aborted.get_future().wait_for(Milliseconds(0)), std::future_status::ready);
 }
 
+TEST_F(WatchdogTest, IsHeardWhileTheRankDoesNotComeBack) {
+  const Watchdog watchdog(*stores[0], kPatience, calls());
+  EXPECT_TRUE(stores[1]->tell_progress(2, kPatience));
+  ASSERT_THAT(stores[1]->report({}, kPatience), Succeeds());
+  std::this_thread::sleep_for(Milliseconds(1500));  // who is not heard for a second is silent
+  EXPECT_EQ(stores[1]->verdict(kPatience).text,
+            "rank 0 on n is alive and did not get to collective 2, only to 1");
+}
+
 TEST_F(WatchdogTest, LeavesAHealthyRankAlone) {
   {
     const Watchdog watchdog(*stores[0], kPatience, calls());
