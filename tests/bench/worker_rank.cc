@@ -1,6 +1,6 @@
 // One rank of pinstep-worker that trains on demand, for comparisons that take turns: worker_rank DIR IMAGES
-// BATCH DATA, and RANK and so on in the environment. Leaves initial weights in DIR/rank-N and the order of the
-// first epoch in DIR/order-N.npy, says "ready", and then answers each number E on standard input:
+// BATCH DATA MODEL, and RANK and so on in the environment. Leaves initial weights in DIR/rank-N and the order
+// of the first epoch in DIR/order-N.npy, says "ready", and then answers each number E on standard input:
 // {"seconds": of a step, the mean of the epoch, "cpu_seconds": of it, of all of this rank's threads,
 // "losses": of each step, this rank's}
 #include <ctime>
@@ -31,14 +31,20 @@ Result<void> serve(Session& session, CpuDevice& device, const std::vector<std::s
   data->test.shorten(1);
   TrainSettings settings;
   settings.batch = parse_number<std::uint32_t>(words[2]).value();
+  if (!read_model(words[4], settings.model)) return fail(ErrorKind::usage, "'" + words[4] + "' is no model");
+  if (settings.model.kind == ModelSpec::Kind::cnn) settings.model.hidden = {128};
   auto trainer = Trainer::create(device, session.transport(), *data, settings);
   if (!trainer) return tl::unexpected(trainer.error());
   const std::uint32_t rank = session.place().rank;
   auto weights = (*trainer)->weights();
   if (!weights) return tl::unexpected(weights.error());
-  PINSTEP_TRY(save(
-      words[0],
-      {rank, "mlp", (*trainer)->layers(), std::move(weights->parameters), std::move(weights->values), {}, 0}));
+  PINSTEP_TRY(save(words[0], {rank,
+                              words[4],
+                              (*trainer)->layers(),
+                              std::move(weights->parameters),
+                              std::move(weights->values),
+                              {},
+                              0}));
   const auto order =
       Sampler{data->train.count, session.place().size, settings.seed, Tail::repeat, {}}.indices(1, rank);
   PINSTEP_TRY(write_whole(words[0] + "/order-" + std::to_string(rank) + ".npy", npy_head("<u4", {order.size()}),
@@ -69,7 +75,7 @@ Result<void> serve(Session& session, CpuDevice& device, const std::vector<std::s
 int main(int argc, char** argv) {
   using namespace pinstep::worker;
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() != 4) return 2;
+  if (words.size() != 5) return 2;
   run_in_session({}, Form::text,
                  [&](Session& session, CpuDevice& device) { return serve(session, device, words); });
 }
