@@ -80,7 +80,7 @@ def test_a_rank_that_is_killed_ends_the_step(cluster, prefix, rank):
         if [ $SLURM_PROCID = {rank} ]; then
             (until grep -q epoch "$1"; do sleep 0.1; done; kill -9 $$) &
         fi
-        exec pinstep-worker train --images=6000 --epochs=1000 --timeout=3"""
+        exec pinstep-worker train --images=6000 --epochs=1000000 --timeout=3"""
     out, err = (cluster.write(f"/home/alice/{cluster.new_name('killed')}", "") for _ in range(2))
     result = cluster.srun(*TWO_BY_TWO, f"--env-spec={prefix}", f"--output={out}", f"--error={err}",
                           "sh", "-c", script, "sh", out)
