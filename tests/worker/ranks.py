@@ -29,6 +29,11 @@ class Ended:
         assert set(self.codes) == {0}, self
         return self
 
+    @property
+    def error(self):
+        """Of the rank that says it: where several of a node find the same, the first one."""
+        return next((text for text in self.err if text), "")
+
     def events(self, name):
         """Rank 0's JSON lines of this kind."""
         lines = [json.loads(line) for line in self.out[0].splitlines()]

@@ -54,7 +54,7 @@ def test_overlap_compares_one_all_reduce_with_buckets():
 def test_a_size_that_memory_does_not_allow_is_refused():
     ended = Ranks(2, ["all-reduce", "--min=1000G", "--max=1000G", "--start-timeout=50"], verb="bench").wait()
     assert ended.codes[0] == 1
-    assert "the largest size needs " in ended.err[0] and "--max=BYTES sets a smaller one" in ended.err[0]
+    assert "the largest size needs " in ended.error and "--max=BYTES sets a smaller one" in ended.error
 
 
 def test_people_get_tables():

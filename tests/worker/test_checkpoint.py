@@ -206,7 +206,7 @@ def test_where_none_can_be_read_it_does_not_begin_anew(train, kept, tmp_path):
         (tmp_path / path.name).write_bytes(b"")
     ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}")
     assert ended.codes == [1, 3]
-    assert f"no checkpoint in '{tmp_path}' can be read" in ended.err[0]
+    assert f"no checkpoint in '{tmp_path}' can be read" in ended.error
 
 
 @pytest.mark.parametrize("option, said", [
@@ -223,7 +223,7 @@ def test_the_checkpoint_of_another_run_is_refused(train, kept, tmp_path, option,
     (tmp_path / "order").write_text(" ".join(map(str, range(600))) + "\n")
     ended = train(1, *SHORT, "--steps=20", f"--checkpoint={kept[0]}", option.format(tmp_path / "order"))
     assert ended.codes == [1]
-    assert ended.err[0].startswith(f"pinstep-worker: error: the checkpoint is of a run with another {said}\n"), ended
+    assert ended.error.startswith(f"pinstep-worker: error: the checkpoint is of a run with another {said}\n"), ended
 
 
 @pytest.mark.parametrize("option, said", [
@@ -251,7 +251,7 @@ def test_where_no_checkpoint_can_be_written_nothing_is_trained(train, tmp_path, 
     (tmp_path / "file").write_text("")
     ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}/{where}")
     assert ended.codes == [1, 3]
-    assert f"'{tmp_path}/{where}': {said}" in ended.err[0]
+    assert f"'{tmp_path}/{where}': {said}" in ended.error
     assert not ended.events("epoch")
 
 
@@ -265,7 +265,7 @@ def test_a_disk_that_gets_full_ends_the_run_and_leaves_the_checkpoints_before(tr
     ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}/small", "--checkpoint-steps=4",
                   wrapper={0: ["unshare", "-m", "sh", "-c", script, "sh"], 1: []})
     assert ended.codes == [1, 3], ended
-    assert "No space left on device" in ended.err[0]
+    assert "No space left on device" in ended.error
     assert names(tmp_path / "found") == ["step-000000000004.safetensors", "step-000000000008.safetensors"]
     for name in names(tmp_path / "found"):
         read(tmp_path / "found" / name)
@@ -285,5 +285,5 @@ def test_the_restart_is_counted(train, tmp_path):
 
 
 def test_wrong_usage(train):
-    assert "without --checkpoint" in train(1, "--requeue").err[0]
-    assert "wants a signal's name" in train(1, "--checkpoint=x", "--signal=KILL").err[0]
+    assert "without --checkpoint" in train(1, "--requeue").error
+    assert "wants a signal's name" in train(1, "--checkpoint=x", "--signal=KILL").error

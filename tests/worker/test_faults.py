@@ -52,7 +52,7 @@ def test_the_error_is_in_the_json_too(start):
 def test_a_rank_that_never_comes_is_named(start):
     ended = start(3, *LONG, "--start-timeout=2", only=[0, 2]).wait()
     assert set(ended.codes) == {LOST}
-    assert "rank 1" in ended.err[0] and "rank 0" not in ended.err[0].split("(")[0]
+    assert "rank 1" in ended.error and "rank 0" not in ended.error.split("(")[0]
 
 
 def test_a_rank_that_is_killed_before_all_have_come_is_named_at_once(start):
@@ -75,10 +75,30 @@ def test_a_rank_with_trouble_of_its_own_tells_the_others(start):
     assert ended.err[1].startswith("pinstep-worker: error: neither '/nowhere/")
 
 
+def test_what_all_ranks_of_a_node_find_is_said_once(start):
+    """One that still waits for the others when the first fails may say that that one has failed; once, too."""
+    ended = start(4, *LONG, "--data=/nowhere").wait()
+    assert set(ended.codes) <= {LOST, 1}, ended
+    said = [text.split("(rank ")[0] for text in ended.err if text]
+    assert said and len(said) == len(set(said)), ended
+    assert all("neither '/nowhere/" in text for text in said), ended
+    assert len("".join(ended.out).splitlines()) == len(said), ended
+
+
+def test_a_rank_that_is_gone_is_named_once_by_a_node(start):
+    ranks = start(4, *LONG, "--timeout=30")
+    ranks.wait_for('"epoch":1')
+    ranks.signal(2, signal.SIGKILL)
+    ended = ranks.wait(besides=[2])
+    assert set(ended.codes) == {LOST}, ended
+    said = [text for text in ended.err if text]
+    assert len(said) == 1 and re.match(r"pinstep-worker: error: rank 2 on \S+ is gone \(rank ", said[0]), ended
+
+
 def test_ranks_with_other_options_are_named(start):
     ended = start(3, *LONG, own={2: ["--batch=7"]}).wait()
     assert set(ended.codes) == {1}
-    assert ended.err[0].startswith("pinstep-worker: error: rank 2 has other settings or data than rank 0\n")
+    assert ended.error.startswith("pinstep-worker: error: rank 2 has other settings or data than rank 0\n")
 
 
 def test_ranks_of_another_step_are_refused(start):

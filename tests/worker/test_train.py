@@ -88,7 +88,7 @@ def test_a_worker_that_adds_no_gradients_up_is_noticed(train, tmp_path, of_one_r
     ended = train(2, *QUICK, "--batch=32", "--steps=20", f"--save={tmp_path}", program=MUTE)
     assert numpy.abs(check.flat(check.weights(tmp_path, 0)) - of_one_rank).max() > 1e-3
     assert ended.codes == [1, 1]
-    assert "rank 1 has other weights than rank 0" in ended.err[0]
+    assert "rank 1 has other weights than rank 0" in ended.error
 
 
 def test_the_same_run_gives_the_same_bits(train):
@@ -115,7 +115,7 @@ def test_with_virtual_shards_each_number_of_ranks_gives_the_same_bits(train, mod
 def test_shards_that_the_ranks_cannot_share_are_refused(train):
     ended = train(2, *QUICK, "--virtual-shards=3")
     assert ended.codes == [1, 1]
-    assert "3 virtual shards cannot be dealt evenly to 2 ranks" in ended.err[0]
+    assert "3 virtual shards cannot be dealt evenly to 2 ranks" in ended.error
 
 
 # ---- models and data
@@ -143,7 +143,7 @@ def test_an_order_that_is_none_is_refused(train, tmp_path):
     (tmp_path / "order").write_text("0 1 1\n")
     ended = train(1, "--images=3", f"--order={tmp_path}/order")
     assert ended.codes == [1]
-    assert "order:1: '1' is not a sample that is left, of 3" in ended.err[0]
+    assert "order:1: '1' is not a sample that is left, of 3" in ended.error
 
 
 # ---- what it says
