@@ -83,17 +83,6 @@ void note_solver(Lock& lock, const SolveAnswer& answer) {
   if (text.find(name) == std::string::npos) text += (text.empty() ? "" : ", ") + name;
 }
 
-// A spec that asks for a GPU build, where nothing says that the nodes have one: solving says only that no
-// package fits.
-std::string gpu_hint(const Spec& spec, const std::vector<VirtualPackage>& profile) {
-  if (!version_of(profile, "__cuda").empty()) return {};
-  for (const SpecLine& line : spec.conda)
-    if (line.text.find("cuda") != std::string::npos)
-      return spec.path + ":" + std::to_string(line.line) +
-             ": if the nodes have NVIDIA's driver say so: --virtual-package __cuda=VERSION";
-  return {};
-}
-
 std::string setting_of(const Lock* lock, std::string_view key) {
   if (lock == nullptr) return {};
   const auto found = lock->custom.find(std::string(key));
@@ -131,7 +120,7 @@ class Solving {
     request.channel_priority = priority_to_lock(options_, before_);
     request.preferred = preferred(request, platform);
     auto conda = solve_conda(options_.programs, options_.environment, request);
-    if (!conda) return tl::unexpected(with_gpu_hint(conda.error(), profile));
+    if (!conda) return tl::unexpected(conda.error());
     note_solver(lock, *conda);
     for (const Channel& channel : *channels) {
       const LockedChannel locked{channel.name, channel.url};
@@ -219,12 +208,6 @@ class Solving {
     request.cache = options_.cache + "/" + cache;
     request.time_limit = options_.time_limit;
     request.exclude_newer = cutoff_to_lock(options_, before_);
-  }
-
-  Error with_gpu_hint(Error error, const std::vector<VirtualPackage>& profile) const {
-    const std::string hint = error.kind == ErrorKind::unsatisfiable ? gpu_hint(spec_, profile) : std::string();
-    if (!hint.empty()) error.hint = hint;
-    return error;
   }
 
   const Spec& spec_;

@@ -13,6 +13,7 @@ from rattler import exceptions
 from rattler.package import BuildString
 
 import contract
+import explain
 from contract import Refusal
 
 PRIORITIES = {"flexible": rattler.ChannelPriority.Flexible, "strict": rattler.ChannelPriority.Strict,
@@ -21,61 +22,83 @@ FILE_LIMIT = 4 << 30     # bytes of a channel's index; that of the largest has 0
 MEMORY_LIMIT = 4 << 30   # bytes of this process, without the files that it maps
 SILENCE = 30             # seconds
 LITTLE_WORK = 0.003      # seconds of CPU in them below which nothing comes: to receive 1 KiB/s needs half of it
-SENTENCE = 600   # characters of a conflict that are told; rattler's trees can be hundreds of lines
+# What rattler says of an index that came and is none: of its JSON, of zstd, of a digest.
+DAMAGED = re.compile(r"line \d+ column \d+|buffer is too small|[Ff]rame|[Cc]orrupt|[Hh]ash mismatch|msgpack|decod")
 
 
 def solve(request):
-    specs = [_match_spec(text, index, request["channels"]) for index, text in enumerate(request["specs"])]
-    channels = [rattler.Channel(channel["url"]) for channel in request["channels"]]
-    _make_cache(request["cache"])
-    _limit_files()
-    action = "force-cache-only" if request["offline"] else "cache-or-fetch"
-    gateway = rattler.Gateway(request["cache"], rattler.SourceConfig(cache_action=action),
-                              client=rattler.Client.default_client(user_agent="pinstep"))
-    more = {"virtual_packages": [_virtual_package(package) for package in request["virtual_packages"]]}
-    if "exclude_newer" in request:
-        more |= {"exclude_newer": _instant(request["exclude_newer"]), "timestamp_policy": "allow-missing"}
-    call = _solved(gateway, channels, specs, request, more)
+    question = Question(request)
     try:
-        records = asyncio.run(asyncio.wait_for(_watched(call, request), request["timeout"] + 5))
+        records = asyncio.run(asyncio.wait_for(_watched(question.solve(), request), request["timeout"] + 5))
     except asyncio.TimeoutError:
         raise _too_slow(request) from None
     except exceptions.SolverError as error:
-        raise _unsatisfiable(str(error), request) from None
+        if not str(error).startswith(explain.HEAD):
+            raise _too_slow(request) from None
+        raise asyncio.run(explain.why(question, str(error))) from None
     except exceptions.GatewayError as error:
         raise _unreachable(str(error), request) from None
     return {"packages": [_package(record) for record in records]}
 
 
-async def _solved(gateway, channels, specs, request, more):
-    platforms = [request["platform"], "noarch"]
-    staying = await _staying(gateway, channels, platforms, request, more.get("exclude_newer"))
-    return await rattler.solve(
-        channels, specs, gateway, platforms=platforms, locked_packages=staying,
-        channel_priority=PRIORITIES[request["channel_priority"]], channel_relations="disabled",
-        timeout=datetime.timedelta(seconds=request["timeout"]), **more)
+class Question:
+    """A request as rattler understands it."""
 
+    def __init__(self, request):
+        self.request = request
+        self.texts = request["specs"]
+        self.specs = [_match_spec(text, index, request["channels"]) for index, text in enumerate(self.texts)]
+        self.virtual_packages = request["virtual_packages"]
+        self.cutoff = _instant(request["exclude_newer"]) if "exclude_newer" in request else None
+        self._channels = [rattler.Channel(channel["url"]) for channel in request["channels"]]
+        self._platforms = [request["platform"], "noarch"]
+        self._more = {"virtual_packages": [_virtual_package(package) for package in self.virtual_packages],
+                      "channel_priority": PRIORITIES[request["channel_priority"]]}
+        if self.cutoff:
+            self._more |= {"exclude_newer": self.cutoff, "timestamp_policy": "allow-missing"}
+        _make_cache(request["cache"])
+        _limit_files()
+        action = "force-cache-only" if request["offline"] else "cache-or-fetch"
+        self._gateway = rattler.Gateway(request["cache"], rattler.SourceConfig(cache_action=action),
+                                        client=rattler.Client.default_client(user_agent="pinstep"))
 
-async def _staying(gateway, channels, platforms, request, cutoff):
-    """The records of packages that are to stay where they fit.
+    def channel_names(self):
+        return ", ".join(channel["name"] for channel in self.request["channels"])
 
-    rattler takes what it is given, so what the channels no longer have, or would not give now, is left out.
-    """
-    wanted = {package["sha256"]: package["name"] for package in request.get("preferred", [])}
-    if not wanted:
-        return []
-    found = await gateway.query(channels, platforms, [rattler.MatchSpec(name) for name in sorted(wanted.values())],
-                                recursive=False, channel_relations="disabled")
-    strict = request["channel_priority"] == "strict"
-    staying, first = {}, {}
-    for record in (record for records in found for record in records):
-        name, digest = record.name.normalized, record.sha256.hex() if record.sha256 else ""
-        if strict and first.setdefault(name, record.channel) != record.channel:
-            continue
-        too_new = cutoff and record.timestamp and record.timestamp > cutoff
-        if digest in wanted and not too_new:
-            staying.setdefault(name, record)
-    return list(staying.values())
+    async def solve(self, indexes=None, limit=None):
+        """The records for all specs, or for some of them."""
+        specs = self.specs if indexes is None else [self.specs[index] for index in indexes]
+        staying = await self._staying() if indexes is None else []
+        return await rattler.solve(self._channels, specs, self._gateway, platforms=self._platforms,
+                                   locked_packages=staying, channel_relations="disabled",
+                                   timeout=limit or datetime.timedelta(seconds=self.request["timeout"]), **self._more)
+
+    async def names(self, *platforms):
+        """Of all packages in the channels, or in these platforms of theirs."""
+        return await self._gateway.names(self._channels, platforms or self._platforms, channel_relations="disabled")
+
+    async def records(self, names):
+        """All that the channels have of these packages, the first channel's first."""
+        found = await self._gateway.query(self._channels, self._platforms, sorted(names), recursive=False,
+                                          channel_relations="disabled")
+        return [record for records in found for record in records]
+
+    async def _staying(self):
+        """The records of packages that are to stay where they fit.
+
+        rattler takes what it is given, so what the channels no longer have, or would not give now, is left out.
+        """
+        wanted = {package["sha256"]: package["name"] for package in self.request.get("preferred", [])}
+        strict = self.request["channel_priority"] == "strict"
+        staying, first = {}, {}
+        for record in await self.records(set(wanted.values())) if wanted else []:
+            name, digest = record.name.normalized, record.sha256.hex() if record.sha256 else ""
+            if strict and first.setdefault(name, record.channel) != record.channel:
+                continue
+            too_new = self.cutoff and record.timestamp and record.timestamp > self.cutoff
+            if digest in wanted and not too_new:
+                staying.setdefault(name, record)
+        return list(staying.values())
 
 
 def _instant(text):
@@ -91,10 +114,14 @@ def _make_cache(path):
         if not os.access(path, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        kinds = {errno.EACCES: "refused", errno.EPERM: "refused", errno.ENOSPC: "no_space", errno.EDQUOT: "no_space"}
-        raise Refusal(kinds.get(error.errno, "not_found"),
-                      f"the channels' indexes cannot be kept in '{path}': {error.strerror}",
-                      "XDG_CACHE_HOME or HOME says where caches are") from None
+        raise _no_cache(path, error.errno) from None
+
+
+def _no_cache(path, number):
+    kinds = {errno.EACCES: "refused", errno.EPERM: "refused", errno.ENOSPC: "no_space", errno.EDQUOT: "no_space"}
+    return Refusal(kinds.get(number, "not_found"),
+                   f"the channels' indexes cannot be kept in '{path}': {os.strerror(number)}",
+                   "XDG_CACHE_HOME or HOME says where caches are")
 
 
 def _limit_files():
@@ -196,28 +223,15 @@ def _endless(request):
                    "is that the URL of a conda channel?")
 
 
-def _unsatisfiable(text, request):
-    """rattler draws a tree; told is its trunk, as one sentence."""
-    head = "Cannot solve the request because of: "
-    if not text.startswith(head):
-        return _too_slow(request)
-    text = text.removeprefix(head).removeprefix("The following packages are incompatible")
-    text = contract.one_line(re.sub(r"[│├└─]+", " ", text)).rstrip(".")
-    text = text.replace(" *,", ",").replace(" * ", " ").removesuffix(" *")
-    if len(text) > SENTENCE:
-        text = text[:SENTENCE].rpartition(" ")[0] + " …"
-    virtual = sorted(set(re.findall(r"__[a-z_0-9]+", text)))
-    hint = "channels: " + ", ".join(channel["name"] for channel in request["channels"])
-    if virtual:
-        hint = f"the profile decides about {', '.join(virtual)}: --virtual-package {virtual[0]}=VERSION"
-    return Refusal("unsatisfiable", "no set of packages fits: " + text, hint)
-
-
 def _unreachable(text, request):
     lines = [line.removeprefix("Caused by: ") for line in text.splitlines() if line.strip()]
     reason = lines[-1]
-    if f"os error {errno.EFBIG}" in reason:
+    number = re.search(r"os error (\d+)", reason)
+    number = int(number[1]) if number else 0
+    if number == errno.EFBIG:
         return _endless(request)
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return _no_cache(request["cache"], number)
     url = next(iter(re.findall(r"(?:https?|file)://[^\s)'`]+", text)), "")
     names = [channel["name"] for channel in request["channels"] if channel["url"].rstrip("/") in text]
     if not names and len(request["channels"]) == 1:
@@ -225,9 +239,13 @@ def _unreachable(text, request):
     subject = f"channel '{names[0]}'" if names else "a channel"
     if request["offline"]:
         return Refusal("network", f"{subject} is not in the cache: {reason}", "try once without --offline")
+    if DAMAGED.search(reason):
+        return Refusal("network", f"the index of {subject} is damaged: {reason}",
+                       "try again later; if it stays so tell those who keep the channel")
     return Refusal("network", f"cannot read {subject} at '{url}': {reason}" if url else
                    f"cannot read {subject}: {reason}",
-                   "is the channel's URL right, and is it reachable from this host?")
+                   f"is it reachable from this host? The setting channel.{names[0] if names else 'NAME'}=URL says where "
+                   "a channel is")
 
 
 if __name__ == "__main__":

@@ -122,9 +122,6 @@ std::string normalized(std::string_view name) {
   return result;
 }
 
-// What a back end may take beyond its own time limit: to start, to read indexes and to say that it gives up.
-constexpr std::chrono::seconds kGrace{60};
-
 Result<std::string> run_back_end(const SolverPrograms& programs, const Environment& environment,
                                  const std::string& script, const std::string& request,
                                  std::chrono::seconds time_limit) {
@@ -134,12 +131,12 @@ Result<std::string> run_back_end(const SolverPrograms& programs, const Environme
                         environment,
                         request,
                         true,
-                        time_limit + kGrace};
+                        time_limit + programs.patience};
   const auto end = run(command, kAnswerLimit);
   if (!end && end.error().kind == ErrorKind::timed_out)
     return fail(ErrorKind::timed_out,
                 "the solver '" + script + "' hangs: it was ended after " +
-                    std::to_string((time_limit + kGrace).count()) + " s",
+                    std::to_string((time_limit + programs.patience).count()) + " s",
                 "does 'pinstep setup' mend it?");
   if (!end) return tl::unexpected(end.error());
   const bool keeps_contract = end->signal == 0 && end->exit_code <= 4 && end->output.starts_with('{');

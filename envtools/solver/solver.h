@@ -73,6 +73,8 @@ std::map<std::string, std::string> provided_distributions(const std::vector<Lock
 struct SolverPrograms {
   std::string python;   // of the private venv (setup.h)
   std::string scripts;  // directory of solve_conda.py and solve_pip.py
+  // What a back end may take beyond its own time limit, to read indexes and to say why nothing fits.
+  std::chrono::seconds patience{60};
 };
 
 // Each runs its back end and waits for it. Errors: those of parsing the answer; os, where the program cannot

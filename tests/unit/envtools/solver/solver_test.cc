@@ -179,6 +179,18 @@ TEST(SolveConda, TheProgramGetsTheRequestAndNoPythonOfTheUsers) {
   EXPECT_EQ(read_file(directory / "python.arguments", 4096)->text, "-E -s -B /scripts/solve_conda.py\n");
 }
 
+TEST(SolveConda, AProgramThatHangsIsEnded) {
+  const TemporaryDirectory directory;
+  write_file(directory / "python", "#!/bin/sh\nexec sleep 1000\n", 0755);
+  SolveRequest request = a_request();
+  request.time_limit = std::chrono::seconds(1);
+  SolverPrograms programs{directory / "python", "/s"};
+  programs.patience = std::chrono::seconds(0);
+  EXPECT_THAT(solve_conda(programs, Environment{{{"PATH", "/usr/bin:/bin"}}}, request),
+              FailsWith(ErrorKind::timed_out, "the solver 'solve_conda.py' hangs: it was ended after 1 s",
+                        "does 'pinstep setup' mend it?"));
+}
+
 TEST(SolveConda, AProgramThatFailsIsQuoted) {
   const TemporaryDirectory directory;
   write_file(directory / "python",
