@@ -1,37 +1,18 @@
 #include "plugin/failure.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <system_error>
 
 #include "envtools/base/fd.h"
-#include "envtools/base/process.h"
+#include "launcher/prepare/end_step.h"
 
 namespace pinstep {
 namespace {
 
 // After the watcher's limit the alarm gives it this long to end the step.
 constexpr unsigned kGraceSeconds = 5;
-constexpr unsigned kScancelSeconds = 120;
-constexpr std::size_t kScancelOutput = 64 * 1024;  // bytes; nobody reads them
-
-// Has scancel end every task of the step, this one included. A child rather than exec: exec from the watcher
-// thread would wait for the main thread, which may be where no signal reaches it. This task waits for its
-// child, since Slurm kills what a task leaves behind. --ctld, or scancel asks each node itself, and is killed
-// with this one's tasks before it has asked the others.
-void end_step(const TaskEnd& end) {
-  // What scancel has to say would be one more line; the user has had his.
-  const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  if (nowhere.valid()) ::dup2(nowhere.get(), STDERR_FILENO);
-  Command command{{end.scancel, "--quiet", "--ctld", "--signal=KILL"}, {}};
-  command.argv.insert(command.argv.end(), end.step_ids.begin(), end.step_ids.end());
-  if (const auto conf = end.environment.get("SLURM_CONF")) command.environment.set("SLURM_CONF", *conf);
-  // The deadline's alarm was for preparing the task; a slow controller gets longer.
-  ::alarm(kScancelSeconds);
-  if (!run(command, kScancelOutput)) exec(command);  // the user may have no process left
-}
 
 void set_alarm_action() {
   ::signal(SIGALRM, SIG_DFL);
@@ -50,7 +31,7 @@ void end_task(const Error& error, const TaskEnd& end) {
   if (what.speaks) write_message(STDERR_FILENO, failure_line(error, end.facts.place.node));
   if (what.ends_step) {
     clock.sleep(kTimeToBeHeard);
-    end_step(end);
+    end_step(end.scancel, end.step_ids, end.environment);
   }
   ::_exit(kOwnFailure);
 }

@@ -9,6 +9,7 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/variables.h"
+#include "launcher/prepare/end_step.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/addresses.h"
 #include "launcher/step/offer.h"
@@ -68,14 +69,6 @@ Arrival arrival_of(const StepFacts& facts, const Environment& environment) {
   if (facts.place.id.kind != StepId::Kind::tasks) return Arrival::entry;
   const auto offer = Offer::parse(environment.get(variable::kOffer).value_or(""));
   return offer && offer->entry ? Arrival::entry : Arrival::inside;
-}
-
-// scancel wants every component of a heterogeneous step by its own job id.
-std::vector<std::string> step_ids(const StepId& id, const Environment& environment) {
-  std::vector<std::string> ids;
-  for (const std::uint32_t job : component_jobs(environment))
-    ids.push_back(StepId{job, id.kind, id.number}.text());
-  return ids.empty() ? std::vector<std::string>{id.text()} : ids;
 }
 
 TaskEnd task_end(const StepFacts& facts, const Environment& environment, const Settings& settings) {

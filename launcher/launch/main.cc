@@ -21,6 +21,7 @@
 #include "launcher/launch/place.h"
 #include "launcher/launch/verify.h"
 #include "launcher/mapfile/show_map.h"
+#include "launcher/prepare/end_step.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/port.h"
 #include "pinstep_config.h"
@@ -43,8 +44,8 @@ int end(const Error& error, const StepFacts& facts) {
   if (what.speaks) write_message(STDERR_FILENO, failure_line(error, facts.place.node));
   if (what.ends_step) {
     clock.sleep(kTimeToBeHeard);
-    exec({{SLURM_BINDIR "/scancel", "--quiet", "--ctld", "--signal=KILL", facts.place.id.text()},
-          process_environment()});
+    const Environment environment = process_environment();
+    end_step(SLURM_BINDIR "/scancel", step_ids(facts.place.id, environment), environment);
   }
   return kOwnFailure;
 }

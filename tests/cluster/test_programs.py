@@ -1,7 +1,10 @@
 """What runs after activation: the programs people really start, and shells that get in the way."""
 
+import shlex
+
 import pytest
 
+from broken import on_nodes
 from cluster import BUILD, Wanted
 from expect import assert_inside, assert_no_rendezvous
 from messages import said
@@ -110,6 +113,31 @@ def test_pinstep_launch_fails_like_the_plugin_does(bare):
     assert bare.srun("-n1", "pinstep-launch", "--", "/etc/passwd").rc == 126
     assert bare.srun("-n1", "pinstep-launch", "--", "sh", "-c", "exit 7").rc == 7
     assert bare.srun("-n1", "pinstep-launch", "--no-such-option", "--", "true").rc == 2
+
+
+# What one rank alone has wrong: $1 is a prefix that the first node has.
+ONE_RANKS = {
+    "a prefix that only one node has": 'exec pinstep-launch --env-spec="$1" -- echo ran',
+    "a contradiction": '[ $SLURM_PROCID = 0 ] || export WORLD_SIZE=9; exec pinstep-launch -- echo ran',
+    "a rank of the user's": 'export LOCAL_RANK=1; exec pinstep-launch -- echo ran',
+    "no place": '[ $SLURM_PROCID = 0 ] || set -- --strict --topology=/etc/passwd; '
+                '[ $SLURM_PROCID = 1 ] || set --; exec pinstep-launch "$@" -- echo ran',
+}
+
+
+@pytest.mark.parametrize("wrong", ONE_RANKS)
+@pytest.mark.parametrize("nodes", [["-N2"], ["-N1"]], ids=["two nodes", "one node"])
+def test_a_step_fails_where_a_rank_never_started_and_the_others_are_done(bare, wrong, nodes):
+    """However soon they are: the step is ended in vain, and its exit code is the rank's."""
+    prefix = on_nodes(bare, f"alone-{len(wrong)}-{nodes[0]}", "n0")
+    if wrong.startswith("a prefix") and nodes == ["-N1"]:
+        nodes = ["-N1", "-w", bare.nodes[1]]
+    job = bare.sbatch(f"srun sh -c {shlex.quote(ONE_RANKS[wrong])} sh {prefix} 2>&1; code=$?; echo $code; exit $code",
+                      *nodes, "-n2").wait()
+    assert job.states() == ["FAILED"] and job.lines[-1] in ("125", "137"), job
+    # What a node's own files are to blame for its first rank says.
+    if not (wrong == "no place" and nodes == ["-N1"]):
+        assert any(line.startswith("pinstep: error: ") for line in job.lines), job
 
 
 def test_pinstep_launch_says_once_what_all_tasks_have_in_common(bare):
