@@ -41,6 +41,13 @@ bool is_automatic(std::string_view type, std::string_view list, const std::vecto
   return !do_meet(masks);
 }
 
+// "0,1,2": what Slurm writes where it constrains devices, whichever they are.
+std::string counted_from_0(std::size_t count) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) list += (i == 0 ? "" : ",") + std::to_string(i);
+  return list;
+}
+
 std::string text_or_dash(const Bits& bits) { return bits.empty() ? "-" : bits.text(); }
 
 // Nothing where ranks share GPUs, or have different numbers of them.
@@ -98,12 +105,7 @@ bool is_slurms_choice(const Environment& environment, std::string_view name) {
   const auto given = environment.get("SLURM_STEP_GPUS");
   if (visible == "NoDevFiles") return true;
   if (!visible || !given) return false;
-  if (*visible == *given) return true;
-  // Under constraint Slurm counts from 0.
-  const auto ours = Bits::parse(*visible);
-  const auto theirs = Bits::parse(*given);
-  return ours && theirs && ours->count() == theirs->count() &&
-         !ours->has(static_cast<std::uint32_t>(ours->count()));
+  return *visible == *given || *visible == counted_from_0(split(*given, ',').size());
 }
 
 GpuReport gpu_report(const Environment& environment, const Bits& opens) {

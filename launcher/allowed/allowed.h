@@ -36,8 +36,9 @@ struct GpuReport {
   bool operator==(const GpuReport&) const = default;
 };
 
-// `name`, one of CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and their like, as Slurm has set it, not the user.
-// Names that are no indices count as the user's: Slurm's own mean the same.
+// `name`, one of CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and their like, as Slurm has set it, not the user:
+// what SLURM_STEP_GPUS says, or as many indices from 0 on. Another order or choice is the user's, and so are
+// names that are no indices: Slurm's own mean the same.
 bool is_slurms_choice(const Environment& environment, std::string_view name);
 
 GpuReport gpu_report(const Environment& environment, const Bits& opens);

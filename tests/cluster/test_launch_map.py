@@ -132,6 +132,18 @@ def test_the_map_follows_what_the_user_chose(plain, chosen, gpus):
     assert numbers == gpus and step.lines.count(chosen) == 2
 
 
+@pytest.mark.parametrize("chosen", ["3,2,1,0", "0,2,1,3", "0,1,2,9", "5,6,7,8"])
+@pytest.mark.parametrize("constrained", [False, True], ids=["plain", "constrained"])
+def test_as_many_as_slurm_gave_in_the_users_order(plain, cluster, chosen, constrained):
+    step = run(cluster if constrained else plain, ["-n1", "--gpus-per-node=4"], "--print-map --json",
+               srun=f"env CUDA_VISIBLE_DEVICES={chosen}", command="env")
+    assert f"CUDA_VISIBLE_DEVICES={chosen}" in step.lines, step.lines
+    assert not any(line.startswith("CUDA_DEVICE_ORDER=") for line in step.lines), step.lines
+    if "9" in chosen or "8" in chosen:
+        warning, = step.warnings
+        assert f"of CUDA_VISIBLE_DEVICES={chosen} is none of this node's GPUs" in warning
+
+
 def test_each_rank_may_have_chosen_for_itself(plain):
     step = run(plain, ["-n2", "--gpus-per-node=4"], "--print-map --json",
                srun="sh -c 'CUDA_VISIBLE_DEVICES=$((3 - SLURM_LOCALID)) exec \"$@\"' sh")

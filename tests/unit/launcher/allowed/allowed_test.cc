@@ -75,6 +75,18 @@ TEST(SlurmsChoice, IsToldFromTheUsers) {
       {"GPU-1", "0", false},
       {"", "0", false},
       {"NoDevFiles", nullptr, true},
+      {"3,2,1,0", "0,1,2,3", false},
+      {"0,2,1,3", "0,1,2,3", false},
+      {"5,6,7,8", "0,1,2,3", false},
+      {"0,1,2,9", "0,1,2,3", false},
+      {"1,0", "0,1", false},
+      {"0,7", "0,1", false},
+      {"0,0", "0,1", false},
+      {"0-1", "0,1", false},
+      {"3,2", "2,3", false},
+      {"0,1,2,3,4,5,6,7,8,9,10", "5,6,7,8,9,10,11,12,13,14,15", true},
+      {"0, 1", "2,3", false},
+      {"0,1,", "2,3", false},
   };
   for (const auto& [visible, given, slurms] : cases)
     EXPECT_EQ(is_slurms_choice(
