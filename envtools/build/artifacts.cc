@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
+
 #include "envtools/base/text.h"
 #include "envtools/package/package.h"
 
@@ -16,16 +18,19 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0;
 }
 
-// The base URL that names the same channel here as `channel` did where the lock was made.
-std::string url_here(const LockedPackage& package, const std::vector<LockedChannel>& channels,
-                     const std::map<std::string, std::string>& channel_urls) {
-  const LockedChannel* longest = nullptr;
-  for (const LockedChannel& channel : channels)
-    if (package.url.starts_with(channel.url + "/") &&
-        (longest == nullptr || channel.url.size() > longest->url.size()))
+// Where an artifact's channel is here, and at last where the lock's maker found it.
+std::vector<std::string> urls_of(const LockedPackage& package, const ChannelUrls& channel_urls) {
+  const ChannelUrls::value_type* longest = nullptr;
+  for (const auto& channel : channel_urls)
+    if (package.url.starts_with(channel.first + "/") &&
+        (longest == nullptr || channel.first.size() > longest->first.size()))
       longest = &channel;
-  const auto here = longest != nullptr ? channel_urls.find(longest->name) : channel_urls.end();
-  return here == channel_urls.end() ? package.url : here->second + package.url.substr(longest->url.size());
+  std::vector<std::string> urls;
+  if (longest != nullptr)
+    for (const std::string& base : longest->second)
+      urls.push_back(base + package.url.substr(longest->first.size()));
+  if (std::find(urls.begin(), urls.end(), package.url) == urls.end()) urls.push_back(package.url);
+  return urls;
 }
 
 std::string file_name(const std::string& url) {
@@ -59,16 +64,14 @@ Result<void> place_package(Artifact& artifact, const Store& store, const std::st
 }  // namespace
 
 Result<std::vector<Artifact>> artifacts(const std::vector<LockedPackage>& packages,
-                                        const std::vector<LockedChannel>& channels,
-                                        const std::map<std::string, std::string>& channel_urls,
-                                        const Store& store) {
+                                        const ChannelUrls& channel_urls, const Store& store) {
   std::vector<Artifact> all;
   for (const LockedPackage& package : packages) {
     if (!is_hex(package.sha256, 64))
       return fail(ErrorKind::invalid, "'" + package.name + "' has no sha256 in the lock");
     Artifact artifact;
     artifact.package = package;
-    artifact.url = url_here(package, channels, channel_urls);
+    artifact.urls = urls_of(package, channel_urls);
     const std::string tag = package.sha256.substr(0, 16);
     const auto placed = package.manager == Manager::pip ? place_wheel(artifact, store, tag)
                                                         : place_package(artifact, store, tag);

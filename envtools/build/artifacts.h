@@ -12,20 +12,20 @@
 
 namespace pinstep {
 
+// Base URL of a channel in the lock → base URLs here: the configuration's, not those of the lock's maker.
+using ChannelUrls = std::map<std::string, std::vector<std::string>>;
+
 struct Artifact {
   LockedPackage package;
-  std::string url;        // to fetch from: by the configuration here, not that of the lock's maker
-  std::string archive;    // absolute; the downloaded file
-  std::string directory;  // absolute; it unpacked. There as a whole or not at all
-  std::string stem;       // conda: NAME-VERSION-BUILD
+  std::vector<std::string> urls;  // to fetch from, in order; without credentials
+  std::string archive;            // absolute; the downloaded file
+  std::string directory;          // absolute; it unpacked. There as a whole or not at all
+  std::string stem;               // conda: NAME-VERSION-BUILD
 };
 
-// `channel_urls`: channel name in the lock → base URL here. Errors: invalid (an artifact without sha256, one
-// that is neither conda package nor wheel).
+// Errors: invalid (an artifact without sha256, one that is neither conda package nor wheel).
 Result<std::vector<Artifact>> artifacts(const std::vector<LockedPackage>& packages,
-                                        const std::vector<LockedChannel>& channels,
-                                        const std::map<std::string, std::string>& channel_urls,
-                                        const Store& store);
+                                        const ChannelUrls& channel_urls, const Store& store);
 
 // What the cache has of an artifact.
 enum class Cached { nothing, archive, directory };

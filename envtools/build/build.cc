@@ -1,6 +1,7 @@
 #include "envtools/build/build.h"
 
 #include "envtools/base/process.h"
+#include "envtools/channel/access_json.h"
 #include "envtools/json/json.h"
 
 namespace pinstep {
@@ -32,7 +33,9 @@ std::string format_build_job(const BuildJob& job) {
   json["store"] = job.store;
   json["stores"] = job.stores;
   json["trusted_uids"] = job.trusted_uids;
-  json["channel_urls"] = job.channel_urls;
+  json["channel_urls"] = Json::object();
+  for (const auto& [base, urls] : job.channel_urls) json["channel_urls"][base] = urls;
+  json["access"] = json_of(job.access);
   json["fetch_program"] = job.fetch_program;
   json["jobs"] = job.jobs;
   json["quiet"] = job.quiet;
@@ -58,6 +61,7 @@ Result<BuildJob> parse_build_job(std::string_view text) {
     json.at("stores").get_to(job.stores);
     json.at("trusted_uids").get_to(job.trusted_uids);
     json.at("channel_urls").get_to(job.channel_urls);
+    job.access = access_of(json.at("access"));
     json.at("fetch_program").get_to(job.fetch_program);
     json.at("jobs").get_to(job.jobs);
     json.at("quiet").get_to(job.quiet);

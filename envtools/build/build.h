@@ -15,6 +15,7 @@
 
 #include "envtools/base/environment.h"
 #include "envtools/base/error.h"
+#include "envtools/channel/access.h"
 #include "envtools/lock/lock.h"
 
 namespace pinstep {
@@ -28,9 +29,10 @@ struct BuildJob {
   std::string store;                // absolute: built into
   std::vector<std::string> stores;  // searched as well, absolute
   std::vector<uid_t> trusted_uids;
-  std::map<std::string, std::string> channel_urls;  // channel name in the lock → base URL to fetch from
-  std::string fetch_program;                        // pinstep-fetch
-  int jobs = 0;                                     // threads; 0: as many as there are cores
+  std::map<std::string, std::vector<std::string>> channel_urls;  // artifacts.h
+  Access access;
+  std::string fetch_program;  // pinstep-fetch
+  int jobs = 0;               // threads; 0: as many as there are cores
   bool quiet = false;
   bool verbose = false;   // a line when each stage begins: "stage: link"
   bool progress = false;  // standard error is a terminal

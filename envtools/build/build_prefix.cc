@@ -196,6 +196,8 @@ class Builder {
     };
     progress_.stage("fetch");
     FetchJob job;
+    job.proxies = job_.access.proxies;
+    job.certificates = job_.access.certificates;
     std::vector<std::size_t> fetched;  // file of the job → artifact
     for (const std::size_t index : wanted) {
       const Artifact& artifact = artifacts[index];
@@ -204,7 +206,8 @@ class Builder {
         continue;
       }
       const LockedPackage& package = artifact.package;
-      job.files.push_back({{artifact.url}, package.sha256, package.md5, package.size, artifact.archive});
+      job.files.push_back({opened(artifact.urls, job_.access.credentials), package.sha256, package.md5,
+                           package.size, artifact.archive});
       fetched.push_back(index);
     }
     const auto done = run_fetch(job, needs, [&](std::size_t file) { begin(fetched[file], Cached::nothing); });
@@ -386,7 +389,7 @@ Result<BuildResult> build_prefix(const BuildJob& job, const Environment& environ
   if (!prepared) return tl::unexpected(prepared.error());
   const Store& store = *prepared;
   keep_lock_text(store, job.lock_text);
-  const auto all = artifacts(*packages, lock->channels, job.channel_urls, store);
+  const auto all = artifacts(*packages, job.channel_urls, store);
   if (!all) return tl::unexpected(all.error());
 
   SystemClock clock;

@@ -17,6 +17,11 @@ constexpr std::string_view kDefaultAliasHost = "conda.anaconda.org";
 constexpr std::string_view kDefaultChannelsHost = "repo.anaconda.com";
 constexpr std::array<std::string_view, 3> kDefaultChannels{"pkgs/main", "pkgs/r", "pkgs/msys2"};
 
+// How the URLs of mirrors end, wherever they begin.
+constexpr std::array<std::string_view, 5> kMirroredChannels{"pkgs/main", "pkgs/r", "pkgs/msys2", "pkgs/free",
+                                                            "pkgs/pro"};
+constexpr std::string_view kMirroredCloud = "/anaconda/cloud/";
+
 bool is_url(std::string_view text) { return text.find("://") != std::string_view::npos; }
 
 std::string without_slash(std::string_view text) {
@@ -79,13 +84,29 @@ Result<std::string> base_url(std::string_view text, const ChannelConfig& config)
   return url;
 }
 
-// The name that stands for several channels.
-bool is_defaults(std::string_view name, const ChannelConfig& config) {
-  return name == "defaults" && config.named.find("defaults") == config.named.end();
+// The channels that a name stands for, where it is the name of several.
+std::optional<std::vector<std::string>> several_of(const std::string& name, const ChannelConfig& config) {
+  if (config.named.contains(name)) return {};
+  if (const auto several = config.multichannels.find(name); several != config.multichannels.end())
+    return several->second;
+  if (name != "defaults") return {};
+  if (!config.defaults.empty()) return config.defaults;
+  return std::vector<std::string>{std::string(kDefaultChannels[0]), std::string(kDefaultChannels[1])};
+}
+
+// "pkgs/main" of ".../anaconda/pkgs/main", "conda-forge" of ".../anaconda/cloud/conda-forge".
+std::string name_at_mirrors(std::string_view url) {
+  for (const std::string_view name : kMirroredChannels)
+    if (url.ends_with("/" + std::string(name))) return std::string(name);
+  const std::size_t cloud = url.find(kMirroredCloud);
+  const std::string_view rest =
+      cloud == std::string_view::npos ? "" : url.substr(cloud + kMirroredCloud.size());
+  return is_name(rest) ? std::string(rest) : std::string();
 }
 
 // What a name's first part is configured as: the longest one counts.
-std::optional<Halves> configured_part(std::string_view name, const std::map<std::string, std::string>& table) {
+template <class Table>
+std::optional<Halves> configured_part(std::string_view name, const Table& table) {
   for (std::size_t end = name.size();; end = name.rfind('/', end - 1)) {
     const std::string_view part = name.substr(0, end);
     if (table.find(std::string(part)) != table.end()) return Halves{part, name.substr(part.size())};
@@ -93,22 +114,41 @@ std::optional<Halves> configured_part(std::string_view name, const std::map<std:
   }
 }
 
-Result<Channel> channel_of_name(std::string_view name, const ChannelConfig& config) {
-  Result<std::string> url;
-  if (const auto named = configured_part(name, config.named)) {
-    url = base_url(config.named.find(std::string(named->before))->second, config);
-    if (url) *url += named->after;
-  } else if (const auto custom = configured_part(name, config.custom)) {
-    url = base_url(config.custom.find(std::string(custom->before))->second, config);
-    if (url) *url += "/" + std::string(name);
-  } else {
-    url = base_url(config.alias, config);
-    if (url) *url += "/" + std::string(name);
+// What the name's mirrors are configured as.
+Result<Channel> mirrored_channel(std::string_view name, const Halves& part, const ChannelConfig& config) {
+  Channel channel{std::string(name), "", {}};
+  for (const std::string& mirror : config.mirrored.find(std::string(part.before))->second) {
+    auto url = base_url(mirror, config);
+    if (!url) return tl::unexpected(url.error());
+    *url += part.after;
+    if (channel.url.empty())
+      channel.url = std::move(*url);
+    else if (*url != channel.url)
+      channel.mirrors.push_back(std::move(*url));
   }
-  if (!url)
-    return fail(url.error().kind, "channel '" + std::string(name) + "': " + url.error().cause,
-                url.error().hint);
-  return Channel{std::string(name), std::move(*url)};
+  return channel;
+}
+
+Result<Channel> configured_channel(std::string_view name, const ChannelConfig& config) {
+  const auto at = [&](const std::string& base, const std::string& rest) -> Result<Channel> {
+    auto url = base_url(base, config);
+    if (!url) return tl::unexpected(url.error());
+    return Channel{std::string(name), *url + rest};
+  };
+  if (const auto named = configured_part(name, config.named))
+    return at(config.named.find(std::string(named->before))->second, std::string(named->after));
+  if (const auto mirrored = configured_part(name, config.mirrored))
+    return mirrored_channel(name, *mirrored, config);
+  if (const auto custom = configured_part(name, config.custom))
+    return at(config.custom.find(std::string(custom->before))->second, "/" + std::string(name));
+  return at(config.alias, "/" + std::string(name));
+}
+
+Result<Channel> channel_of_name(std::string_view name, const ChannelConfig& config) {
+  auto channel = configured_channel(name, config);
+  if (channel) return channel;
+  return fail(channel.error().kind, "channel '" + std::string(name) + "': " + channel.error().cause,
+              channel.error().hint);
 }
 
 // The names that might stand for a URL, the likeliest first.
@@ -119,6 +159,11 @@ std::vector<std::string> names_of(std::string_view url, const ChannelConfig& con
     const auto base = base_url(where, config);
     if (base && (url == *base || below(*base))) names.push_back(name + std::string(url.substr(base->size())));
   }
+  for (const auto& [name, mirrors] : config.mirrored)
+    for (const std::string& where : mirrors) {
+      const auto base = base_url(where, config);
+      if (base && (url == *base || below(*base))) names.push_back(name + std::string(url.substr(base->size())));
+    }
   for (const auto& [name, where] : config.custom) {
     const auto base = base_url(where, config);
     const std::string whole = base ? *base + "/" + name : "";
@@ -129,14 +174,26 @@ std::vector<std::string> names_of(std::string_view url, const ChannelConfig& con
   return names;
 }
 
+bool is_at(const Channel& channel, const std::string& url) {
+  return channel.url == url ||
+         std::find(channel.mirrors.begin(), channel.mirrors.end(), url) != channel.mirrors.end();
+}
+
 Result<Channel> channel_of_url(std::string_view text, const ChannelConfig& config) {
   auto url = base_url(text, config);
   if (!url) return tl::unexpected(url.error());
+  const auto of_one = [&](const std::string& name) { return is_name(name) && !several_of(name, config); };
   for (const std::string& name : names_of(*url, config)) {
-    if (!is_name(name) || is_defaults(name, config)) continue;
+    if (!of_one(name)) continue;
     const auto channel = channel_of_name(name, config);
-    if (channel && channel->url == *url) return *channel;
+    if (channel && is_at(*channel, *url)) return *channel;
   }
+  for (const std::string& alias : config.migrated_aliases)
+    if (const auto old = base_url(alias, config); old && url->starts_with(*old + "/"))
+      if (const std::string name = url->substr(old->size() + 1); of_one(name))
+        return channel_of_name(name, config);
+  if (std::string name = name_at_mirrors(*url); !name.empty() && of_one(name))
+    return Channel{std::move(name), *url};
   return Channel{*url, *url};
 }
 
@@ -153,6 +210,33 @@ Result<Channel> one_channel(std::string_view entry, const ChannelConfig& config)
   return channel_of_name(name, config);
 }
 
+// conda's names for what a site allows.
+Result<void> check_policy(const Channel& channel, const ChannelConfig& config) {
+  const auto is_of = [&](const std::vector<std::string>& list) {
+    return std::any_of(list.begin(), list.end(), [&](const std::string& entry) {
+      const auto several = several_of(without_subdir(entry), config);
+      const auto parts = several ? *several : std::vector{entry};
+      return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+        const auto one = one_channel(part, config);
+        return one && (one->name == channel.name || is_at(*one, channel.url));
+      });
+    });
+  };
+  if (!config.denied.empty() && is_of(config.denied))
+    return fail(ErrorKind::refused, "channel '" + channel.name + "' is not allowed here: denylist_channels",
+                "the .condarc of this place has that list");
+  if (!config.allowed.empty() && !is_of(config.allowed))
+    return fail(ErrorKind::refused, "channel '" + channel.name + "' is not one of allowlist_channels",
+                "the .condarc of this place has that list");
+  return {};
+}
+
+// Whether somebody has configured a place for just this name.
+bool is_named(std::string_view name, const ChannelConfig& config) {
+  return configured_part(name, config.named) || configured_part(name, config.mirrored) ||
+         configured_part(name, config.custom);
+}
+
 }  // namespace
 
 ChannelConfig built_in_channel_config() {
@@ -161,20 +245,41 @@ ChannelConfig built_in_channel_config() {
   config.alias = scheme + std::string(kDefaultAliasHost);
   for (const std::string_view name : kDefaultChannels)
     config.custom.emplace(name, scheme + std::string(kDefaultChannelsHost));
-  config.defaults = {"pkgs/main", "pkgs/r"};  // msys2 is for Windows
   return config;
 }
 
 Result<std::vector<Channel>> expand_channel(std::string_view entry, const ChannelConfig& config) {
   entry = trim(entry);
   std::vector<Channel> channels;
-  const bool defaults = is_defaults(without_subdir(entry), config);
-  for (const std::string& part : defaults ? config.defaults : std::vector{std::string(entry)}) {
+  const auto several = several_of(without_subdir(entry), config);
+  for (const std::string& part : several ? *several : std::vector{std::string(entry)}) {
     auto channel = one_channel(part, config);
     if (!channel) return tl::unexpected(channel.error());
+    if (auto may_be = check_policy(*channel, config); !may_be) return tl::unexpected(may_be.error());
     channels.push_back(std::move(*channel));
   }
   return channels;
+}
+
+std::vector<std::string> urls_here(const std::string& name, const std::string& locked_url,
+                                   const ChannelConfig& config) {
+  std::vector<std::string> urls;
+  const auto add = [&](const std::string& url) {
+    if (!url.empty() && std::find(urls.begin(), urls.end(), url) == urls.end()) urls.push_back(url);
+  };
+  const auto add_all = [&](const Channel& channel) {
+    add(channel.url);
+    std::for_each(channel.mirrors.begin(), channel.mirrors.end(), add);
+  };
+  const auto here = one_channel(name, config);
+  const auto usual = one_channel(name, built_in_channel_config());
+  const bool is_configured = here && usual && here->url != usual->url;
+  const bool was_usual = usual && usual->url == locked_url;
+  // What would only follow an alias of this place counts first where that is how the lock got its URL.
+  if (is_configured && (was_usual || is_named(name, config))) add_all(*here);
+  add(locked_url);
+  if (here) add_all(*here);
+  return urls;
 }
 
 std::vector<Channel> known_channels(const ChannelConfig& config) {

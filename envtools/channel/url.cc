@@ -45,4 +45,21 @@ std::string without_credentials(std::string_view text) {
   return url;
 }
 
+std::string without_credentials_anywhere(std::string_view text) {
+  const auto is_of_scheme = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' ||
+           c == '.';
+  };
+  std::string result;
+  for (;;) {
+    const std::size_t colon = text.find("://");
+    if (colon == std::string_view::npos) return result + std::string(text);
+    std::size_t begin = colon;
+    while (begin > 0 && is_of_scheme(text[begin - 1])) --begin;
+    const std::size_t end = std::min(text.find_first_of(" \t\n\"'<>", colon), text.size());
+    result += std::string(text.substr(0, begin)) + without_credentials(text.substr(begin, end - begin));
+    text.remove_prefix(end);
+  }
+}
+
 }  // namespace pinstep

@@ -8,18 +8,23 @@
 namespace pinstep::cli {
 namespace {
 
-// Where a channel of the lock is found here. A lock names channels and says what URL each had. What the
-// configuration names counts first; what would only follow the alias counts where that is how the lock got
-// its URL.
-std::map<std::string, std::string> channel_urls(const Lock& lock, const ChannelConfig& config) {
-  std::map<std::string, std::string> urls;
-  for (const LockedChannel& channel : lock.channels) {
-    const auto here = expand_channel(channel.name, config);
-    const auto usual = expand_channel(channel.name, built_in_channel_config());
-    if (!here || here->size() != 1) continue;
-    const bool is_named = config.named.contains(channel.name) || config.custom.contains(channel.name);
-    const bool follows_alias = usual && usual->size() == 1 && usual->front().url == channel.url;
-    if (is_named || follows_alias) urls[channel.name] = here->front().url;
+// ".../c" of ".../c/linux-64/x-1-0.conda".
+std::string base_of(const std::string& url) {
+  const std::size_t file = url.rfind('/');
+  const std::size_t subdir = file == std::string::npos || file == 0 ? file : url.rfind('/', file - 1);
+  return subdir == std::string::npos ? "" : url.substr(0, subdir);
+}
+
+// A lock names channels and says what URL each had; lists of packages have only the packages' URLs.
+std::map<std::string, std::vector<std::string>> channel_urls(const Lock& lock, const ChannelConfig& config) {
+  std::map<std::string, std::vector<std::string>> urls;
+  for (const LockedChannel& channel : lock.channels)
+    if (!channel.url.empty()) urls.emplace(channel.url, urls_here(channel.name, channel.url, config));
+  for (const LockedPackage& package : lock.packages) {
+    const std::string base = package.manager == Manager::conda ? base_of(package.url) : "";
+    if (base.empty() || urls.contains(base)) continue;
+    const auto channel = expand_channel(base, config);
+    if (channel && channel->size() == 1) urls.emplace(base, urls_here(channel->front().name, base, config));
   }
   return urls;
 }
@@ -42,6 +47,7 @@ Result<BuildJob> build_job(const World& world, const Place& place, const ChosenL
   for (const Store& store : place.stores) job.stores.push_back(store.directory());
   job.trusted_uids = place.settings.trusted_uids;
   job.channel_urls = channel_urls(lock.lock, *channels);
+  job.access = access_of(*channels);
   job.fetch_program = private_file("pinstep-fetch");
   job.jobs = static_cast<int>(place.settings.jobs);
   job.progress = ::isatty(STDERR_FILENO) != 0;

@@ -5,6 +5,7 @@
 
 #include "envtools/base/text.h"
 #include "envtools/build/artifacts.h"
+#include "envtools/channel/access.h"
 #include "envtools/fetch/fetch.h"
 #include "envtools/hash/hash.h"
 
@@ -42,12 +43,17 @@ class Completing {
   Result<Lock> complete(Lock lock) const {
     const auto store = prepare_store(place_.stores.front());
     if (!store) return tl::unexpected(store.error());
+    const auto channels = load_channel_config(world_.environment, place_.settings.channels);
+    if (!channels) return tl::unexpected(channels.error());
+    const Access access = access_of(*channels);
     FetchJob job;
+    job.proxies = access.proxies;
+    job.certificates = access.certificates;
     std::vector<LockedPackage*> packages;
     for (LockedPackage& package : lock.packages) {
       if (!package.sha256.empty()) continue;
       const std::string aside = store->archives() + "/md5-" + package.md5;
-      job.files.push_back({{package.url}, "", package.md5, 0, aside});
+      job.files.push_back({{with_credentials(package.url, access.credentials)}, "", package.md5, 0, aside});
       packages.push_back(&package);
     }
     std::size_t done = 0;
@@ -69,7 +75,7 @@ class Completing {
 
  private:
   static Result<void> into_cache(const Lock& lock, const FetchJob& job, const Store& store) {
-    const auto all = artifacts(lock.packages, {}, {}, store);
+    const auto all = artifacts(lock.packages, {}, store);
     if (!all) return tl::unexpected(all.error());
     for (const FetchFile& file : job.files)
       for (const Artifact& artifact : *all)

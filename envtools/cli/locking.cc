@@ -40,6 +40,7 @@ Result<LockOptions> lock_options(const World& world, const Settings& settings, P
   auto channels = load_channel_config(world.environment, settings.channels);
   if (!channels) return tl::unexpected(channels.error());
   options.channels = std::move(*channels);
+  options.usual_priority = options.channels.priority;
   auto cache = cache_directory(world.environment);
   if (!cache) return tl::unexpected(cache.error());
   options.cache = std::move(*cache);

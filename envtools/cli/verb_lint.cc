@@ -99,7 +99,7 @@ Result<int> lint_spec(const World& world, const Parsed& parsed) {
   if (auto asked = add_profile(*options, world, parsed); !asked) return tl::unexpected(asked.error());
   const auto lock = load_lock(lock_path_of(*path));
   const auto profile = profile_to_lock(*options, own_platform(), lock ? &*lock : nullptr);
-  const auto findings = lint({*spec, profile, this_month()}, *ignored);
+  const auto findings = lint({*spec, profile, this_month(), options->channels}, *ignored);
   parsed.has("json") ? print_json(*path, findings) : print_text(*path, findings);
   return findings.empty() ? kOk : kFailed;
 }

@@ -4,6 +4,7 @@
 // The job is JSON on standard input, events are JSON lines on standard output in the order they happen:
 //
 //   {"connections": 8, "connect_seconds": 15, "stall_seconds": 30,
+//    "proxies": {"https": "http://proxy:3128"}, "certificates": "/etc/site.pem",
 //    "files": [{"urls": ["https://…"], "sha256": "…", "md5": "", "size": 0, "path": "/…/name.conda"}]}
 //   {"event": "progress", "file": 0, "bytes": 123456}
 //   {"event": "done", "file": 0, "bytes": 254228, "sha256": "…"}
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,8 @@ struct FetchJob {
   int connect_seconds = 15;  // for a connection to be made
   int stall_seconds = 30;    // without a KiB per second
   std::vector<FetchFile> files;
+  std::map<std::string, std::string> proxies = {};  // "http", "https" → URL; others as the environment says
+  std::string certificates = {};  // file or directory; empty: as the environment says, else the usual ones
 };
 
 struct FetchEvent {

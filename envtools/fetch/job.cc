@@ -54,9 +54,13 @@ std::string format_fetch_job(const FetchJob& job) {
                      {"md5", file.md5},
                      {"size", file.size},
                      {"path", file.path}});
+  Json proxies = Json::object();
+  for (const auto& [scheme, url] : job.proxies) proxies[scheme] = url;
   return dump_json({{"connections", job.connections},
                     {"connect_seconds", job.connect_seconds},
                     {"stall_seconds", job.stall_seconds},
+                    {"proxies", std::move(proxies)},
+                    {"certificates", job.certificates},
                     {"files", std::move(files)}});
 }
 
@@ -72,6 +76,10 @@ Result<FetchJob> parse_fetch_job(std::string_view text) {
   job.connections = small("connections", job.connections, kConnectionLimit);
   job.connect_seconds = small("connect_seconds", job.connect_seconds, 3600);
   job.stall_seconds = small("stall_seconds", job.stall_seconds, 3600);
+  job.certificates = text_of(*json, "certificates");
+  if (const auto proxies = json->find("proxies"); proxies != json->end() && proxies->is_object())
+    for (const auto& [scheme, url] : proxies->items())
+      if (url.is_string()) job.proxies.emplace(scheme, url.get<std::string>());
   std::set<std::string> paths;
   for (const Json& item : (*json)["files"]) {
     auto file = file_of(item);

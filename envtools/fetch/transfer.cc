@@ -91,18 +91,21 @@ TransferSettings transfer_settings(const Environment& environment, const FetchJo
   settings.connect_seconds = job.connect_seconds;
   settings.stall_seconds = job.stall_seconds;
   const auto value = [&](const char* name) { return std::string(environment.get(name).value_or("")); };
+  settings.ca_file = job.certificates;
   for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
     if (settings.ca_file.empty()) settings.ca_file = value(name);
-  settings.ca_directory = value("SSL_CERT_DIR");
+  if (job.certificates.empty()) settings.ca_directory = value("SSL_CERT_DIR");
   struct stat info {};
   if (::stat(settings.ca_file.c_str(), &info) == 0 && S_ISDIR(info.st_mode))  // REQUESTS_CA_BUNDLE may name one
     settings.ca_directory = std::exchange(settings.ca_file, {});
   if (settings.ca_file.empty() && settings.ca_directory.empty()) settings.ca_file = usual_ca_file();
   settings.netrc = value("NETRC");
+  settings.proxies = job.proxies;
   return settings;
 }
 
-Transfer::Transfer(const TransferSettings& settings) : handle_(curl_easy_init(), &curl_easy_cleanup) {
+Transfer::Transfer(const TransferSettings& settings)
+    : handle_(curl_easy_init(), &curl_easy_cleanup), proxies_(settings.proxies) {
   CURL* const handle = handle_.get();
   if (handle == nullptr) throw std::bad_alloc();
   limit_protocols(handle);
@@ -135,6 +138,8 @@ Transfer::End Transfer::try_once(const std::string& url, PartFile& part, const s
   if (end.own) return end;
   end.server.continued = part.size() > 0;
   curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+  const auto proxy = proxies_.find(url.substr(0, url.find(':')));
+  curl_easy_setopt(handle, CURLOPT_PROXY, proxy == proxies_.end() ? nullptr : proxy->second.c_str());
   curl_easy_setopt(handle, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(part.size()));
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, detail);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &receiver);

@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,12 +18,13 @@ namespace pinstep {
 struct TransferSettings {
   int connect_seconds = 15;
   int stall_seconds = 30;
-  std::string ca_file, ca_directory;  // empty: libcurl's own
-  std::string netrc;                  // empty: ~/.netrc
+  std::string ca_file, ca_directory;           // empty: libcurl's own
+  std::string netrc;                           // empty: ~/.netrc
+  std::map<std::string, std::string> proxies;  // of the job
 };
 
-// What the environment says of certificates (SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_DIR)
-// and NETRC. Proxies libcurl finds there itself.
+// What the job says of certificates and proxies, else what the environment does of certificates (SSL_CERT_FILE,
+// REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_DIR) and NETRC. Proxies libcurl finds there itself.
 TransferSettings transfer_settings(const Environment& environment, const FetchJob& job);
 
 class Transfer {
@@ -40,6 +42,7 @@ class Transfer {
 
  private:
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle_;
+  const std::map<std::string, std::string> proxies_;
 };
 
 }  // namespace pinstep

@@ -1,7 +1,8 @@
 // What in a spec is legal and yet hardly what was meant: before a night in the queue says so. Pure.
 //
-// The rules are a table (rules.cc); each looks at the spec's lines and the profile it will be solved for, and at
-// nothing else: no network, no solver. What conda itself refuses is an error of reading the spec, not a finding.
+// The rules are a table (rules.cc); each looks at the spec's lines, at the profile it will be solved for and at
+// where channels are, and at nothing else: no network, no solver. What conda itself refuses is an error of
+// reading the spec, not a finding.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "envtools/channel/channel.h"
 #include "envtools/profile/profile.h"
 #include "envtools/spec/spec.h"
 
@@ -25,8 +27,9 @@ struct Finding {
 
 struct LintInput {
   const Spec& spec;
-  std::vector<VirtualPackage> profile;  // what the nodes offer
-  std::chrono::year_month today;        // decides which Pythons are past their end
+  std::vector<VirtualPackage> profile;                 // what the nodes offer
+  std::chrono::year_month today;                       // decides which Pythons are past their end
+  ChannelConfig channels = built_in_channel_config();  // which URLs have a name
 };
 
 // By line, then by rule. `ignored` holds names of rules.

@@ -165,6 +165,37 @@ void archived_channel(const LintFacts& facts, Findings& findings) {
         "take 'pytorch' from conda-forge");
 }
 
+void channel_url(const LintFacts& facts, Findings& findings) {
+  for (const SpecLine& line : facts.input.spec.channels) {
+    const auto channels = expand_channel(line.text, facts.input.channels);
+    if (channels && channels->size() == 1 && channels->front().name == channels->front().url)
+      add(findings, line.line,
+          quoted(channels->front().url) +
+              " stands for no channel known by name: the lock is of use only where this "
+              "place is reached",
+          "name it: 'channel.NAME=URL' in ~/.config/pinstep/config, or custom_channels in .condarc");
+  }
+}
+
+// A password or token, not merely a user's name; "$PASSWORD" tells nobody.
+bool has_secret(std::string_view text) {
+  if (without_credentials_anywhere(text) == text || text.find('$') != std::string_view::npos) return false;
+  const std::size_t authority = text.find("://") + 3;
+  const std::string_view host = text.substr(authority, text.find('/', authority) - authority);
+  return host.find('@') == std::string_view::npos || host.find(':') < host.rfind('@');
+}
+
+void secret(const LintFacts& facts, Findings& findings) {
+  for (const auto& lines : {facts.input.spec.channels, facts.input.spec.pip})
+    for (const SpecLine& line : lines)
+      if (has_secret(line.text))
+        add(findings, line.line,
+            quoted(without_credentials_anywhere(line.text)) +
+                " has a password or token, which everybody reads who "
+                "gets the file",
+            "put it into ~/.netrc or .condarc, or write a variable: https://user:$PASSWORD@host");
+}
+
 void base_name(const LintFacts& facts, Findings& findings) {
   if (facts.input.spec.name == "base")
     add(findings, 0, "'base' is the environment that conda itself lives in", "give it a name of its own");
@@ -242,9 +273,10 @@ struct Rule {
   LintRule shown;
   void (*look)(const LintFacts&, Findings&);
 };
-constexpr std::array<Rule, 12> kRules{{
+constexpr std::array<Rule, 14> kRules{{
     {{"archived-channel", "a channel that gets no packages any more"}, archived_channel},
     {{"base-name", "an environment named 'base'"}, base_name},
+    {{"channel-url", "a channel by a URL that stands for no name"}, channel_url},
     {{"conda-and-pip", "one package from conda and from pip"}, conda_and_pip},
     {{"cuda-of-pytorch", "'cudatoolkit' beside a PyTorch that does not use it"}, cuda_of_pytorch},
     {{"cuda-versions", "CUDA versions that contradict each other or the profile's driver"}, cuda_versions},
@@ -253,6 +285,7 @@ constexpr std::array<Rule, 12> kRules{{
     {{"name-says", "an environment's name that contradicts what is in it"}, name_says},
     {{"python-end", "a Python that gets no security fixes"}, python_end},
     {{"python-version", "Python without a version"}, python_version},
+    {{"secret", "a password or token in the file"}, secret},
     {{"torch-from-pip", "torch from pip over conda's CUDA"}, torch_from_pip},
     {{"variant", "a package with and without CUDA, for nodes of which nothing is said"}, variant},
 }};

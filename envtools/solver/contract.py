@@ -1,9 +1,11 @@
 """What every solver back end of pinstep does alike: CONTRACT.md beside this file, in Python."""
 
+import base64
 import json
 import os
 import re
 import sys
+import urllib.parse
 
 VERSION = 1
 
@@ -30,6 +32,31 @@ def without_credentials(text):
     """User, password and conda's token out of every URL in a text."""
     text = re.sub(r"(://)[^/@\s]+@", r"\1", text)
     return re.sub(r"(://[^\s]*?)/t/[^/\s]+", r"\1", text)
+
+
+def opened(url, access):
+    """(the URL as it is fetched, the headers that open it): user and password go into a header."""
+    credentials = access.get("credentials", {})
+    bases = [base for base in credentials if url == base or url.startswith(base + "/")]
+    if not bases:
+        return url, {}
+    base = max(bases, key=len)
+    scheme, _, rest = (credentials[base] + url[len(base):]).partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if not at:
+        return f"{scheme}://{rest}", {}
+    login = base64.b64encode(urllib.parse.unquote(user if ":" in user else user + ":").encode()).decode()
+    return f"{scheme}://{host}{slash}{path}", {"Authorization": "Basic " + login}
+
+
+def open_network(access):
+    """Proxies and certificates, for this process alone: what it was started with shows none of them."""
+    for scheme, url in access.get("proxies", {}).items():
+        os.environ[f"{scheme}_proxy"] = url
+    if access.get("certificates"):
+        name = "SSL_CERT_DIR" if os.path.isdir(access["certificates"]) else "SSL_CERT_FILE"
+        os.environ[name] = access["certificates"]
 
 
 def main(backend, version, solve):

@@ -27,9 +27,26 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+// Of a channel that is there under another URL this is a mirror.
 void add(std::vector<Channel>& channels, const std::vector<Channel>& more) {
-  for (const Channel& channel : more)
-    if (std::find(channels.begin(), channels.end(), channel) == channels.end()) channels.push_back(channel);
+  for (const Channel& channel : more) {
+    const auto there = std::find_if(channels.begin(), channels.end(),
+                                    [&](const Channel& one) { return one.name == channel.name; });
+    if (there == channels.end())
+      channels.push_back(channel);
+    else if (channel.url != there->url &&
+             std::find(there->mirrors.begin(), there->mirrors.end(), channel.url) == there->mirrors.end())
+      there->mirrors.push_back(channel.url);
+  }
+}
+
+// What opens the channels and indexes: the configuration's, and what the spec's own URLs bring.
+Access access_for(const Spec& spec, const ChannelConfig& config) {
+  Access access = access_of(config);
+  for (const SpecLine& channel : spec.channels)
+    if (const auto url = expand_variables(channel.text, config.environment))
+      note_credentials(access.credentials, *url);
+  return access;
 }
 
 Result<std::vector<Channel>> channels_at(const std::string& entry, const Spec& spec, int line,
@@ -101,7 +118,7 @@ std::optional<std::vector<VirtualPackage>> recorded_profile(const Lock& lock, st
 class Solving {
  public:
   Solving(const Spec& spec, const LockOptions& options, const Lock* before)
-      : spec_(spec), options_(options), before_(before) {}
+      : spec_(spec), options_(options), before_(before), access_(access_for(spec, options.channels)) {}
 
   Result<void> add_platform(Lock& lock, const std::string& platform) const {
     if (const auto known = check_platform(platform); !known)
@@ -208,11 +225,13 @@ class Solving {
     request.cache = options_.cache + "/" + cache;
     request.time_limit = options_.time_limit;
     request.exclude_newer = cutoff_to_lock(options_, before_);
+    request.access = access_;
   }
 
   const Spec& spec_;
   const LockOptions& options_;
   const Lock* before_;
+  const Access access_;
 };
 
 std::set<std::string> lines_of(const std::string& canonical) {

@@ -15,6 +15,7 @@ from rattler.package import BuildString
 import contract
 import explain
 from contract import Refusal
+from sources import Sources
 
 PRIORITIES = {"flexible": rattler.ChannelPriority.Flexible, "strict": rattler.ChannelPriority.Strict,
               "disabled": rattler.ChannelPriority.Disabled}
@@ -27,24 +28,29 @@ DAMAGED = re.compile(r"line \d+ column \d+|buffer is too small|[Ff]rame|[Cc]orru
 
 
 def solve(request):
-    question = Question(request)
-    try:
-        records = asyncio.run(asyncio.wait_for(_watched(question.solve(), request), request["timeout"] + 5))
-    except asyncio.TimeoutError:
-        raise _too_slow(request) from None
-    except exceptions.SolverError as error:
-        if not str(error).startswith(explain.HEAD):
+    contract.open_network(request.get("access", {}))
+    sources = Sources(request)
+    while True:
+        question = Question(request, sources)
+        try:
+            records = asyncio.run(asyncio.wait_for(_watched(question.solve(), request), request["timeout"] + 5))
+        except asyncio.TimeoutError:
             raise _too_slow(request) from None
-        raise asyncio.run(explain.why(question, str(error))) from None
-    except exceptions.GatewayError as error:
-        raise _unreachable(str(error), request) from None
-    return {"packages": [_package(record) for record in records]}
+        except exceptions.SolverError as error:
+            if not str(error).startswith(explain.HEAD):
+                raise _too_slow(request) from None
+            raise asyncio.run(explain.why(question, str(error))) from None
+        except exceptions.GatewayError as error:
+            if not request["offline"] and sources.try_next(str(error)):
+                continue
+            raise _unreachable(str(error), request, sources) from None
+        return {"packages": [_package(record) for record in records]}
 
 
 class Question:
     """A request as rattler understands it."""
 
-    def __init__(self, request):
+    def __init__(self, request, sources):
         self.request = request
         self.texts = request["specs"]
         self.specs = [_match_spec(text, index, request["channels"]) for index, text in enumerate(self.texts)]
@@ -60,7 +66,7 @@ class Question:
         _limit_files()
         action = "force-cache-only" if request["offline"] else "cache-or-fetch"
         self._gateway = rattler.Gateway(request["cache"], rattler.SourceConfig(cache_action=action),
-                                        client=rattler.Client.default_client(user_agent="pinstep"))
+                                        client=sources.client())
 
     def channel_names(self):
         return ", ".join(channel["name"] for channel in self.request["channels"])
@@ -223,7 +229,7 @@ def _endless(request):
                    "is that the URL of a conda channel?")
 
 
-def _unreachable(text, request):
+def _unreachable(text, request, sources):
     lines = [line.removeprefix("Caused by: ") for line in text.splitlines() if line.strip()]
     reason = lines[-1]
     number = re.search(r"os error (\d+)", reason)
@@ -233,19 +239,22 @@ def _unreachable(text, request):
     if number in (errno.ENOSPC, errno.EDQUOT):
         return _no_cache(request["cache"], number)
     url = next(iter(re.findall(r"(?:https?|file)://[^\s)'`]+", text)), "")
-    names = [channel["name"] for channel in request["channels"] if channel["url"].rstrip("/") in text]
+    names = [channel["name"] for channel in request["channels"] if sources.is_about(channel["url"], text)]
     if not names and len(request["channels"]) == 1:
         names = [request["channels"][0]["name"]]
     subject = f"channel '{names[0]}'" if names else "a channel"
     if request["offline"]:
         return Refusal("network", f"{subject} is not in the cache: {reason}", "try once without --offline")
-    if DAMAGED.search(reason):
+    if DAMAGED.search(re.sub(r"\S+://\S+", "", reason)):
         return Refusal("network", f"the index of {subject} is damaged: {reason}",
                        "try again later; if it stays so tell those who keep the channel")
+    hint = f"is it reachable from this host? The setting channel.{names[0] if names else 'NAME'}=URL says where a channel is"
+    if re.search(r"\b40[13]\b", reason):
+        hint = "does the channel want a login? pinstep reads ~/.netrc, and user, password and token in .condarc's URLs"
+    elif re.search(r"certificate|UnknownIssuer", text):
+        hint = "if your site has certificates of its own, name their file in SSL_CERT_FILE, or in .condarc as ssl_verify"
     return Refusal("network", f"cannot read {subject} at '{url}': {reason}" if url else
-                   f"cannot read {subject}: {reason}",
-                   f"is it reachable from this host? The setting channel.{names[0] if names else 'NAME'}=URL says where "
-                   "a channel is")
+                   f"cannot read {subject}: {reason}", hint)
 
 
 if __name__ == "__main__":

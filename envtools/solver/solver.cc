@@ -6,6 +6,7 @@
 
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
+#include "envtools/channel/access_json.h"
 #include "envtools/hash/hash.h"
 #include "envtools/json/json.h"
 
@@ -23,6 +24,7 @@ Json json_of(const SolveCommon& request) {
   json["cache"] = request.cache;
   json["timeout"] = request.time_limit.count();
   if (!request.exclude_newer.empty()) json["exclude_newer"] = request.exclude_newer;
+  json["access"] = json_of(request.access);
   return json;
 }
 
@@ -154,7 +156,7 @@ std::string format_solve_request(const SolveRequest& request) {
   Json json = json_of(request);
   json["channels"] = Json::array();
   for (const Channel& channel : request.channels)
-    json["channels"].push_back({{"name", channel.name}, {"url", channel.url}});
+    json["channels"].push_back({{"name", channel.name}, {"url", channel.url}, {"mirrors", channel.mirrors}});
   json["specs"] = Json::array();
   for (const SpecLine& spec : request.specs) json["specs"].push_back(spec.text);
   json["virtual_packages"] = Json::array();

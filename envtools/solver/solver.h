@@ -9,7 +9,7 @@
 
 #include "envtools/base/environment.h"
 #include "envtools/base/error.h"
-#include "envtools/channel/channel.h"
+#include "envtools/channel/access.h"
 #include "envtools/lock/lock.h"
 #include "envtools/profile/profile.h"
 #include "envtools/spec/spec.h"
@@ -23,6 +23,7 @@ struct SolveCommon {
   std::string cache;  // absolute; what was fetched
   std::chrono::seconds time_limit{600};
   std::string exclude_newer;  // the cutoff (cutoff.h); empty: none
+  Access access;
 };
 
 // A package of a lock that is solved anew: stays where it fits.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "envtools/base/text.h"
+#include "envtools/channel/channel.h"
 #include "envtools/spec/spec.h"
 
 namespace pinstep {
@@ -19,7 +20,7 @@ std::string with_single_blanks(std::string_view text) {
 }
 
 void add(std::string& text, std::string_view kind, std::string_view value) {
-  text += std::string(kind) + " " + percent_encode(value, "") + "\n";
+  text += std::string(kind) + " " + percent_encode(without_credentials_anywhere(value), "") + "\n";
 }
 
 }  // namespace

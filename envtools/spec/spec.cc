@@ -7,6 +7,7 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/reserved.h"
 #include "envtools/base/text.h"
+#include "envtools/channel/channel.h"
 #include "envtools/spec/check.h"
 #include "envtools/yaml/yaml.h"
 
@@ -107,7 +108,8 @@ class Reader {
 
   Result<void> check_template(const YamlNode& node) const {
     if (!has_template(node.text)) return {};
-    return fail_at(node.line, "'" + printable(node.text) + "' is a template, not a value",
+    return fail_at(node.line,
+                   "'" + printable(without_credentials_anywhere(node.text)) + "' is a template, not a value",
                    "write what it should become");
   }
 
@@ -123,7 +125,7 @@ class Reader {
       }
       const auto same = [&](const SpecLine& line) { return line.text == channel; };
       if (std::any_of(spec_.channels.begin(), spec_.channels.end(), same))
-        note(item.line, "'" + printable(channel) + "' is in the list already");
+        note(item.line, "'" + printable(without_credentials(channel)) + "' is in the list already");
       else
         spec_.channels.push_back({std::string(channel), item.line});
       return {};

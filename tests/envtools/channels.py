@@ -1,5 +1,6 @@
 """Channels and wheels for tests of solving: what an index says, without the archives behind it."""
 
+import base64
 import functools
 import hashlib
 import http.server
@@ -34,9 +35,13 @@ def write_wheel(directory, name, version, tag="py3-none-any", requires=()):
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += "".join(f"Requires-Dist: {line}\n" for line in requires)
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{stem}.dist-info/METADATA", metadata)
-        archive.writestr(f"{stem}.dist-info/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n")
-        archive.writestr(f"{stem}.dist-info/RECORD", "")
+        files = {"METADATA": metadata, "WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n"}
+        recorded = f"{stem}.dist-info/RECORD,,\n"
+        for file, content in files.items():
+            archive.writestr(f"{stem}.dist-info/{file}", content)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b"=").decode()
+            recorded += f"{stem}.dist-info/{file},sha256={digest},{len(content)}\n"
+        archive.writestr(f"{stem}.dist-info/RECORD", recorded)
     return path
 
 
@@ -73,6 +78,39 @@ class Server(Serving):
                 pass
 
         super().__init__(functools.partial(Handler, directory=str(directory)))
+
+
+class Guarded(Serving):
+    """Serves a directory to those who show a login "user:password", or the token in "/t/TOKEN/"; `refused` lists the
+    paths of the others."""
+
+    def __init__(self, directory, login=None, token=None):
+        self.asked, self.refused = [], []
+        guard = self
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def send_head(self):
+                wanted = "Basic " + base64.b64encode(login.encode()).decode() if login else None
+                door = f"/t/{token}/" if token else "/"
+                if self.headers.get("Authorization") == wanted and self.path.startswith(door):
+                    self.path = "/" + self.path.removeprefix(door)
+                    guard.asked.append(self.path)
+                    return super().send_head()
+                guard.refused.append(self.path)
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="mirror"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return None
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(functools.partial(Handler, directory=str(directory)))
+
+    def below(self, credentials):
+        """Its URL with credentials "user:password@"."""
+        return self.url.replace("://", f"://{credentials}")
 
 
 class Stalling(Serving):

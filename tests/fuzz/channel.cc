@@ -1,9 +1,8 @@
-// An entry becomes channels that have neither credentials nor a trailing slash, and whose names and URLs lead
-// back to them; a .condarc is read or refused with a line.
-#include "envtools/channel/channel.h"
-
+// An entry becomes channels that have neither credentials nor a trailing slash, and whose URLs lead back to
+// them; what opens a URL is taken off it again; a .condarc is read or refused with a line.
 #include <algorithm>
 
+#include "envtools/channel/access.h"
 #include "tests/fuzz/check.h"
 
 using namespace pinstep;
@@ -16,8 +15,11 @@ void check_channel(const Channel& channel, const ChannelConfig& config) {
   CHECK(!channel.url.ends_with('/') || channel.url.ends_with("://"));
   const auto again = expand_channel(channel.url, config);
   CHECK(again && again->size() == 1 && again->front().url == channel.url);
-  const auto by_name = expand_channel(again->front().name, config);
-  CHECK(by_name && by_name->size() == 1 && by_name->front() == again->front());
+  for (const std::string& mirror : channel.mirrors) CHECK(without_credentials(mirror) == mirror);
+  const std::string file = channel.url + "/linux-64/x.conda";
+  CHECK(without_credentials(with_credentials(file, credentials_of(config))) == file);
+  const auto urls = urls_here(channel.name, channel.url, config);
+  CHECK(std::find(urls.begin(), urls.end(), channel.url) != urls.end());
 }
 
 }  // namespace
@@ -28,6 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const std::string clean = without_credentials(entry);
   CHECK(clean.size() <= entry.size() && without_credentials(clean) == clean);
+  const std::string line = without_credentials_anywhere(entry);
+  CHECK(line.size() <= entry.size() && without_credentials_anywhere(line) == line);
 
   ChannelConfig config = built_in_channel_config();
   config.environment = Environment({{"HOME", "/h"}});
@@ -37,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const auto channels = expand_channel(entry, config);
   if (!channels) {
-    CHECK(channels.error().kind == ErrorKind::invalid);
+    CHECK(channels.error().kind == ErrorKind::invalid || channels.error().kind == ErrorKind::refused);
     return 0;
   }
   for (const Channel& channel : *channels) check_channel(channel, config);

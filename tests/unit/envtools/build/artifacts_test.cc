@@ -1,5 +1,6 @@
 #include "envtools/build/artifacts.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 namespace pinstep {
 namespace {
 
+using testing::ElementsAre;
 using testing_support::TemporaryDirectory;
 using testing_support::write_file;
 
@@ -25,11 +27,10 @@ LockedPackage locked(Manager manager, const std::string& url, std::uint64_t size
   return package;
 }
 
-const std::vector<LockedChannel> kChannels{{"main", "https://example.org/main"},
-                                           {"label", "https://example.org/main/label/dev"}};
+const std::string kMain = "https://example.org/main", kLabel = kMain + "/label/dev";
 
-Artifact only(const LockedPackage& package, const std::map<std::string, std::string>& urls = {}) {
-  const auto all = artifacts({package}, kChannels, urls, Store("/s"));
+Artifact only(const LockedPackage& package, const ChannelUrls& urls = {}) {
+  const auto all = artifacts({package}, urls, Store("/s"));
   if (!all) throw std::runtime_error(all.error().cause);
   return all->front();
 }
@@ -45,17 +46,20 @@ TEST(Artifacts, HaveTheirPlacesInTheCache) {
   EXPECT_EQ(wheel.directory, "/s/c/wheels/t-1.0+cu1-py3-none-any-" + kTag);
 }
 
-TEST(Artifacts, AreFetchedFromTheChannelOfThatNameHere) {
-  const auto url = [](const std::string& locked_url, const std::map<std::string, std::string>& urls) {
-    return only(locked(Manager::conda, locked_url), urls).url;
+TEST(Artifacts, AreFetchedFromWhereTheChannelIsHereAndAtLastFromTheLocksUrl) {
+  const auto urls = [](const std::string& locked_url, const ChannelUrls& channel_urls) {
+    return only(locked(Manager::conda, locked_url), channel_urls).urls;
   };
   const std::string file = "/linux-64/a-1-0.conda";
-  EXPECT_EQ(url("https://example.org/main" + file, {}), "https://example.org/main" + file);
-  EXPECT_EQ(url("https://example.org/main" + file, {{"main", "file:///c"}}), "file:///c" + file);
-  EXPECT_EQ(url("https://example.org/main/label/dev" + file, {{"main", "file:///c"}, {"label", "file:///l"}}),
-            "file:///l" + file);
-  EXPECT_EQ(url("https://example.org/mainly" + file, {{"main", "file:///c"}}),
-            "https://example.org/mainly" + file);
+  EXPECT_THAT(urls(kMain + file, {}), ElementsAre(kMain + file));
+  EXPECT_THAT(urls(kMain + file, {{kMain, {"file:///c", "https://m.example.org/c"}}}),
+              ElementsAre("file:///c" + file, "https://m.example.org/c" + file, kMain + file));
+  EXPECT_THAT(urls(kMain + file, {{kMain, {"file:///c", kMain, "file:///d"}}}),
+              ElementsAre("file:///c" + file, kMain + file, "file:///d" + file));
+  EXPECT_THAT(urls(kLabel + file, {{kMain, {"file:///c"}}, {kLabel, {"file:///l"}}}),
+              ElementsAre("file:///l" + file, kLabel + file));
+  EXPECT_THAT(urls("https://example.org/mainly" + file, {{kMain, {"file:///c"}}}),
+              ElementsAre("https://example.org/mainly" + file));
 }
 
 TEST(Artifacts, WithoutDigestOrOfAnotherKindAreRefused) {
@@ -64,7 +68,7 @@ TEST(Artifacts, WithoutDigestOrOfAnotherKindAreRefused) {
   for (const LockedPackage& package : {bare, locked(Manager::pip, "https://example.org/x-1.0.tar.gz"),
                                        locked(Manager::pip, "https://example.org/..%2F..%2Fx.whl"),
                                        locked(Manager::conda, "https://example.org/main/linux-64/a.zip")}) {
-    const auto all = artifacts({package}, kChannels, {}, Store("/s"));
+    const auto all = artifacts({package}, {}, Store("/s"));
     ASSERT_FALSE(all) << package.url;
     EXPECT_EQ(all.error().kind, ErrorKind::invalid) << package.url;
   }
@@ -74,7 +78,7 @@ TEST(Needs, LeaveOutWhatIsThere) {
   const TemporaryDirectory directory;
   const Store store(directory.path());
   LockedPackage package = locked(Manager::conda, "https://example.org/main/linux-64/a-1-0.conda", 1000);
-  const auto needs = [&] { return needs_of(artifacts({package}, kChannels, {}, store).value()); };
+  const auto needs = [&] { return needs_of(artifacts({package}, {}, store).value()); };
   EXPECT_EQ(needs().archives, 1u);
   EXPECT_EQ(needs().fetch_bytes, 1000u);
   EXPECT_EQ(needs().unpack_bytes, 2000u);

@@ -15,7 +15,9 @@ TEST(BuildJob, ReadsAsWritten) {
   job.store = "/store";
   job.stores = {"/site", "/more"};
   job.trusted_uids = {0, 4711};
-  job.channel_urls = {{"localchannel", "file:///channel"}};
+  job.channel_urls = {{"https://example.org/c", {"file:///channel", "https://m.example.org/c"}}};
+  job.access = {
+      {{"https://m.example.org", "https://_u:p@m.example.org"}}, {{"https", "http://p:1"}}, "/ca.pem"};
   job.fetch_program = "/usr/libexec/pinstep/pinstep-fetch";
   job.jobs = 3;
   job.quiet = job.verbose = job.progress = true;
@@ -25,6 +27,8 @@ TEST(BuildJob, ReadsAsWritten) {
   EXPECT_EQ(format_build_job(*read), text);
   EXPECT_EQ(read->lock_text, job.lock_text);
   EXPECT_EQ(read->options, job.options);
+  EXPECT_EQ(read->channel_urls, job.channel_urls);
+  EXPECT_EQ(read->access, job.access);
 }
 
 TEST(BuildJob, RefusesWhatIsNone) {

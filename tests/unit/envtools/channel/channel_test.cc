@@ -11,6 +11,7 @@ inline void PrintTo(const Channel& channel, std::ostream* out) { *out << channel
 
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::Pair;
 using testing_support::FailsWith;
@@ -24,8 +25,7 @@ using testing_support::TemporaryDirectory;
 ChannelConfig config(const char* condarc = "") {
   ChannelConfig config = built_in_channel_config();
   config.alias = "https://alias.example.org/";
-  config.custom.clear();
-  config.defaults = {"https://alias.example.org/main", "r"};
+  config.custom = {{"pkgs/main", "https://alias.example.org"}, {"pkgs/r", "https://alias.example.org"}};
   config.environment = Environment({{"HOME", "/home/u"}, {"MIRROR", "mirror.example.org"}, {"EMPTY", ""}});
   EXPECT_THAT(merge_condarc(config, condarc, "rc"), Succeeds());
   return config;
@@ -100,13 +100,70 @@ TEST(ExpandChannel, GivesAUrlOnlyANameThatLeadsBackToIt) {
 
 TEST(ExpandChannel, MakesSeveralOfDefaults) {
   EXPECT_EQ(expanded("defaults", config()),
-            "main = https://alias.example.org/main, r = https://alias.example.org/r");
+            "pkgs/main = https://alias.example.org/pkgs/main, pkgs/r = https://alias.example.org/pkgs/r");
   EXPECT_EQ(expanded("defaults", config("default_channels: [/srv/main]\n")), "file:///srv/main");
   ChannelConfig named = config();
   named.named = {{"defaults", "/srv/all"}};
   EXPECT_EQ(expanded("defaults", named), "defaults = file:///srv/all");
   EXPECT_EQ(expanded("defaults/", config()), expanded("defaults", config()));
   EXPECT_EQ(expanded("defaults/linux-64", config()), expanded("defaults", config()));
+}
+
+TEST(ExpandChannel, MakesSeveralOfTheNamesOfMultichannels) {
+  const ChannelConfig some =
+      config("custom_multichannels:\n  ours: [conda-forge, https://h.example.org/x]\n  defaults: [/srv/d]\n");
+  EXPECT_EQ(expanded("ours", some),
+            "conda-forge = https://alias.example.org/conda-forge, https://h.example.org/x");
+  EXPECT_EQ(expanded("defaults", some), "file:///srv/d");
+}
+
+TEST(ExpandChannel, KnowsAMirrorByTheEndOfItsUrl) {
+  for (const auto& [entry, channel] : std::map<std::string, std::string>{
+           {"https://m.example.org/anaconda/pkgs/main", "pkgs/main = https://m.example.org/anaconda/pkgs/main"},
+           {"https://_u:p@m.example.org/x/pkgs/r/linux-64/", "pkgs/r = https://m.example.org/x/pkgs/r"},
+           {"https://m.example.org/anaconda/cloud/conda-forge",
+            "conda-forge = https://m.example.org/anaconda/cloud/conda-forge"},
+           {"https://m.example.org/anaconda/cloud/a/label/dev",
+            "a/label/dev = https://m.example.org/anaconda/cloud/a/label/dev"},
+           {"file:///srv/anaconda/pkgs/free", "pkgs/free = file:///srv/anaconda/pkgs/free"},
+           {"https://m.example.org/anaconda/cloud/", "https://m.example.org/anaconda/cloud"},
+           {"https://m.example.org/anaconda/cloud/defaults", "https://m.example.org/anaconda/cloud/defaults"},
+           {"https://m.example.org/mypkgs/main", "https://m.example.org/mypkgs/main"},
+           {"https://m.example.org/pkgs/mains", "https://m.example.org/pkgs/mains"},
+       })
+    EXPECT_EQ(expanded(entry, config()), channel) << entry;
+  // What is configured counts more than what a URL looks like.
+  EXPECT_EQ(expanded("https://m.example.org/pkgs/main",
+                     config("custom_channels: {pkgs/main: 'https://m.example.org'}\n")),
+            "pkgs/main = https://m.example.org/pkgs/main");
+}
+
+TEST(ExpandChannel, TakesAllMirrorsOfAName) {
+  const ChannelConfig some = config(
+      "mirrored_channels:\n  conda-forge: [https://a.example.org/cf, https://b.example.org/x/]\n"
+      "custom_channels: {conda-forge: https://c.example.org}\n");
+  const Channel channel{
+      "conda-forge/label/dev", "https://a.example.org/cf/label/dev", {"https://b.example.org/x/label/dev"}};
+  EXPECT_THAT(expand_channel("conda-forge/label/dev", some), Holds(ElementsAre(channel)));
+  EXPECT_THAT(expand_channel("https://b.example.org/x/label/dev", some), Holds(ElementsAre(channel)));
+}
+
+TEST(ExpandChannel, FollowsAnAliasThatWasMigrated) {
+  const ChannelConfig some = config("migrated_channel_aliases: ['https://old.example.org/conda']\n");
+  EXPECT_EQ(expanded("https://old.example.org/conda/c", some), "c = https://alias.example.org/c");
+}
+
+TEST(ExpandChannel, KeepsToWhatASiteAllows) {
+  const ChannelConfig allowing = config("allowlist_channels: [conda-forge, 'https://h.example.org/c']\n");
+  EXPECT_THAT(expand_channel("conda-forge", allowing), Succeeds());
+  EXPECT_THAT(expand_channel("https://h.example.org/c/", allowing), Succeeds());
+  EXPECT_EQ(expanded("other", allowing),
+            "channel 'other' is not one of allowlist_channels | the .condarc of this place has that list");
+  const ChannelConfig denying = config("denylist_channels: [defaults]\n");
+  EXPECT_THAT(expand_channel("other", denying), Succeeds());
+  EXPECT_EQ(
+      expanded("https://alias.example.org/pkgs/r", denying),
+      "channel 'pkgs/r' is not allowed here: denylist_channels | the .condarc of this place has that list");
 }
 
 TEST(ExpandChannel, LeavesAUrlWhoseNameWouldStandForSeveralChannelsWithoutOne) {
@@ -171,7 +228,35 @@ TEST(MergeCondarc, ReadsWhatNamesChannelsAndNothingElse) {
   EXPECT_THAT(some.channels, ElementsAre("a", "https://h.example.org/c"));
   EXPECT_EQ(some.alias, "https://other.example.org");
   EXPECT_THAT(some.defaults, ElementsAre("x"));
-  EXPECT_THAT(some.custom, ElementsAre(Pair("y", "/srv")));
+  EXPECT_THAT(some.custom, Contains(Pair("y", "/srv")));
+  EXPECT_THAT(some.proxies, ElementsAre(Pair("http", "x")));
+  EXPECT_EQ(some.certificates, "");
+  EXPECT_EQ(config("ssl_verify: ~/ca.pem\n").certificates, "~/ca.pem");
+}
+
+TEST(MergeCondarc, PutsALaterFilesListFirstAndItsKeysOver) {
+  ChannelConfig some = config("channels: [a, b]\ncustom_channels: {x: /1, y: /1}\nchannel_priority: strict\n");
+  ASSERT_THAT(merge_condarc(some, "channels: [c, b]\ncustom_channels: {y: /2}\n", "rc"), Succeeds());
+  EXPECT_THAT(some.channels, ElementsAre("c", "b", "a"));
+  EXPECT_EQ(some.custom.at("x") + some.custom.at("y"), "/1/2");
+  EXPECT_EQ(some.priority, "strict");
+}
+
+TEST(MergeCondarc, LeavesWhatAnEarlierFileCallsFinal) {
+  ChannelConfig some = config("channels:   #!final\n  - site\nchannel_alias: https://s.example.org  #!final\n");
+  ASSERT_THAT(merge_condarc(some, "channels: [mine]\nchannel_alias: https://u.example.org\n", "rc"),
+              Succeeds());
+  EXPECT_THAT(some.channels, ElementsAre("site"));
+  EXPECT_EQ(some.alias, "https://s.example.org");
+}
+
+TEST(MergeCondarc, KnowsThePrioritiesOldAndNew) {
+  for (const auto& [text, priority] : std::map<std::string, std::string>{{"strict", "strict"},
+                                                                         {"flexible", "flexible"},
+                                                                         {"true", "flexible"},
+                                                                         {"disabled", "disabled"},
+                                                                         {"False", "disabled"}})
+    EXPECT_EQ(config(("channel_priority: " + text + "\n").c_str()).priority, priority) << text;
 }
 
 TEST(MergeCondarc, SaysWhatIsWrongAndChangesNothing) {
@@ -184,6 +269,10 @@ TEST(MergeCondarc, SaysWhatIsWrongAndChangesNothing) {
            {"channel_alias: ''\n", "rc:1: 'channel_alias' is not a URL"},
            {"custom_channels: [a]\n", "rc:1: 'custom_channels' is not made of lines 'name: URL'"},
            {"custom_channels: {a: [b]}\n", "rc:1: 'a' is not a URL"},
+           {"channel_priority: high\n", "rc:1: 'channel_priority' is neither strict, flexible nor disabled"},
+           {"mirrored_channels: [a]\n", "rc:1: 'mirrored_channels' is not made of lists"},
+           {"custom_multichannels: {a: b}\n", "rc:1: 'a' is not a list"},
+           {"proxy_servers: http\n", "rc:1: 'proxy_servers' is not made of lines 'http: URL'"},
        }) {
     EXPECT_THAT(merge_condarc(some, text, "rc"), FailsWith(ErrorKind::invalid, cause)) << text;
     EXPECT_EQ(some.alias, "https://alias.example.org/") << text;
@@ -191,7 +280,37 @@ TEST(MergeCondarc, SaysWhatIsWrongAndChangesNothing) {
   EXPECT_THAT(merge_condarc(some, "", "rc"), Succeeds());
 }
 
-TEST(LoadChannelConfig, PrefersTheFileOfCondarcAndWorksWithoutOne) {
+TEST(LoadChannelConfig, ReadsTheSitesFilesThenTheUsersThenTheNamedOne) {
+  TemporaryDirectory root;
+  const auto put = [&](const std::string& path, const std::string& name) {
+    testing_support::write_file(root.path() + path,
+                                "channels: [" + name + "]\nchannel_alias: https://" + name + "\n");
+  };
+  std::vector<std::string> order;
+  for (const auto& [path, name] :
+       std::vector<std::pair<std::string, std::string>>{{"/etc/conda/.condarc", "one"},
+                                                        {"/etc/conda/condarc.d/20.yml", "three"},
+                                                        {"/etc/conda/condarc.d/10.yaml", "two"},
+                                                        {"/etc/conda/condarc.d/30.txt", "never"},
+                                                        {"/opt/conda/.condarc", "four"},
+                                                        {"/x/conda/condarc", "five"},
+                                                        {"/h/.config/conda/.condarc", "six"},
+                                                        {"/h/.condarc", "seven"},
+                                                        {"/own", "eight"}})
+    put(path, name);
+  const Environment environment({{"HOME", "/h"},
+                                 {"XDG_CONFIG_HOME", "/x"},
+                                 {"CONDA_EXE", "/opt/conda/bin/conda"},
+                                 {"CONDA_PREFIX", "/opt/conda/envs/active"},
+                                 {"CONDARC", "/own"}});
+  put("/opt/conda/envs/active/.condarc", "never");
+  const auto loaded = load_channel_config(environment, {}, root.path());
+  ASSERT_THAT(loaded, Succeeds());
+  EXPECT_THAT(loaded->channels, ElementsAre("eight", "seven", "six", "five", "four", "three", "two", "one"));
+  EXPECT_EQ(loaded->alias, "https://eight");
+}
+
+TEST(LoadChannelConfig, PutsTheFileOfCondarcOverTheOthersAndWorksWithoutOne) {
   TemporaryDirectory directory;
   testing_support::write_file(directory / ".condarc", "channels: [home]\n");
   testing_support::write_file(directory / "other", "channels: [other]\n");
@@ -200,7 +319,7 @@ TEST(LoadChannelConfig, PrefersTheFileOfCondarcAndWorksWithoutOne) {
   };
   EXPECT_THAT(channels({{"HOME", directory.path()}}).channels, ElementsAre("home"));
   EXPECT_THAT(channels({{"HOME", directory.path()}, {"CONDARC", directory / "other"}}).channels,
-              ElementsAre("other"));
+              ElementsAre("other", "home"));
   EXPECT_TRUE(channels({{"CONDARC", directory / "none"}}).channels.empty());
   EXPECT_EQ(channels({}).named.at("n"), "/srv");
   EXPECT_FALSE(channels({}).alias.empty());
@@ -246,12 +365,30 @@ TEST(ChannelOf, FindsTheChannelThatAPackageLiesIn) {
     EXPECT_EQ(channel_of(url, channels), std::nullopt) << url;
 }
 
+TEST(UrlsHere, AreThoseConfiguredThenTheLocksThenTheUsual) {
+  const std::string usual = "https://conda.anaconda.org/c";  // conda documents it
+  const auto urls = [](const std::string& url, const char* condarc) {
+    ChannelConfig some = built_in_channel_config();
+    EXPECT_THAT(merge_condarc(some, condarc, "rc"), Succeeds());
+    return urls_here("c", url, some);
+  };
+  EXPECT_THAT(urls(usual, ""), ElementsAre(usual));
+  EXPECT_THAT(urls("https://m.example.org/c", ""), ElementsAre("https://m.example.org/c", usual));
+  EXPECT_THAT(urls("https://m.example.org/c", "custom_channels: {c: /srv}\n"),
+              ElementsAre("file:///srv/c", "https://m.example.org/c"));
+  EXPECT_THAT(urls(usual, "channel_alias: /srv\n"), ElementsAre("file:///srv/c", usual));
+  EXPECT_THAT(urls("https://m.example.org/c", "channel_alias: /srv\n"),
+              ElementsAre("https://m.example.org/c", "file:///srv/c"));
+  EXPECT_THAT(urls("https://m.example.org/c", "mirrored_channels: {c: [/1, /2]}\n"),
+              ElementsAre("file:///1", "file:///2", "https://m.example.org/c"));
+}
+
 TEST(KnownChannels, AreAllThatTheConfigurationNames) {
   ChannelConfig some = config("channels: [x, defaults]\ncustom_channels: {m: /srv}\n");
   some.named = {{"n", "/n"}, {"broken", "$NONE"}};
   EXPECT_THAT(known_channels(some), ElementsAre(Channel{"x", "https://alias.example.org/x"},
-                                                Channel{"main", "https://alias.example.org/main"},
-                                                Channel{"r", "https://alias.example.org/r"},
+                                                Channel{"pkgs/main", "https://alias.example.org/pkgs/main"},
+                                                Channel{"pkgs/r", "https://alias.example.org/pkgs/r"},
                                                 Channel{"n", "file:///n"}, Channel{"m", "file:///srv/m"}));
 }
 
@@ -276,6 +413,19 @@ TEST(WithoutCredentials, LeavesNothingSecretAndTheRestAsItIs) {
       {"", ""},
   };
   for (const auto& [url, clean] : cases) EXPECT_EQ(without_credentials(url), clean);
+}
+
+TEST(WithoutCredentialsAnywhere, CleansEveryUrlOfALine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"--extra-index-url=https://_u:p@h/simple", "--extra-index-url=https://h/simple"},
+      {"-i https://_u:p@h/s --hash=x", "-i https://h/s --hash=x"},
+      {"x @ git+https://_u:p@h/r.git@main ; a < \"b\"", "x @ git+https://h/r.git@main ; a < \"b\""},
+      {"https://h/t/TOKEN/a https://_u@h/b", "https://h/a https://h/b"},
+      {"x==1  # a@b", "x==1  # a@b"},
+      {"://", "://"},
+      {"", ""},
+  };
+  for (const auto& [line, clean] : cases) EXPECT_EQ(without_credentials_anywhere(line), clean);
 }
 
 TEST(WithoutCredentials, TwiceIsTheSameAsOnce) {

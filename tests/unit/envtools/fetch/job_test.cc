@@ -13,6 +13,8 @@ TEST(FetchJob, IsTheSameAfterItWasWrittenAndRead) {
   job.connections = 3;
   job.connect_seconds = 4;
   job.stall_seconds = 5;
+  job.proxies = {{"https", "http://_u:p@proxy:3128"}};
+  job.certificates = "/ca.pem";
   job.files.push_back(
       {{"https://example.org/a b.conda", "file:///x"}, std::string(64, 'a'), "", 123, "/c/\"a\".conda"});
   job.files.push_back({{"http://localhost/y"}, "", std::string(32, '0'), 0, "/y"});

@@ -66,6 +66,16 @@ std::vector<Case> cases() {
       {"channels: [pytorch]\ndependencies:\n  - python=3.12\n  - pytorch=2.5.1\n", kGpu, {}},
       {"channels: [https://channel.example/pkgs/free]\ndependencies: [xz]\n", kNoGpu, {"1 archived-channel"}},
       {"channels:\n  - conda-forge\n  - defaults\ndependencies: [xz]\n", kNoGpu, {"3 mixed-channels"}},
+      {"channels:\n- https://channel.example/c\n- https://channel.example/anaconda/pkgs/r\n- /srv/c\n"
+       "dependencies: [xz]\n",
+       kNoGpu,
+       {"2 channel-url", "4 channel-url"}},
+      {"channels: ['https://_u:p@channel.example/pkgs/r']\ndependencies: [xz]\n", kNoGpu, {"1 secret"}},
+      {"channels: ['https://_u:$PW@channel.example/pkgs/r']\ndependencies: [xz]\n", kNoGpu, {}},
+      {head + "  - pip:\n    - --index-url https://channel.example/t/TOKEN/x\n"
+              "    - git+https://git@channel.example/r.git\n",
+       kNoGpu,
+       {"5 secret"}},
       {"name: base\ndependencies: [xz]\n", kNoGpu, {"0 base-name"}},
       {"dependencies:\n  - pip\n", kNoGpu, {"0 python-version"}},
       {"dependencies:\n  - python\n", kNoGpu, {"2 python-version"}},

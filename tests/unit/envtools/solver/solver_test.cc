@@ -46,7 +46,8 @@ TEST(SolveRequest, IsTheContracts) {
   EXPECT_EQ(
       format_solve_request(a_request()),
       R"({"contract":1,"platform":"linux-64","offline":false,"cache":"/cache","timeout":600,)"
-      R"("channels":[{"name":"conda-forge","url":"https://example.org/conda-forge"}],)"
+      R"("access":{"credentials":{},"proxies":{},"certificates":""},)"
+      R"("channels":[{"name":"conda-forge","url":"https://example.org/conda-forge","mirrors":[]}],)"
       R"("specs":["python 3.11.*","numpy"],)"
       R"("virtual_packages":[{"name":"__archspec","version":"1","build":"x86_64"},)"
       R"({"name":"__glibc","version":"2.28","build":"0"}],"channel_priority":"flexible","preferred":[]})");
@@ -72,10 +73,13 @@ TEST(PipRequest, IsTheContracts) {
   request.python = "3.11.2";
   request.glibc = "2.28";
   request.provided = {{"numpy", "1.26"}};
-  EXPECT_EQ(format_pip_request(request),
-            R"({"contract":1,"platform":"linux-64","offline":true,"cache":"/cache","timeout":600,)"
-            R"("path":"/w/environment.yml","directory":"/w","python":"3.11.2","glibc":"2.28",)"
-            R"("lines":[{"text":"requests[socks]>=2","line":7}],"provided":{"numpy":"1.26"}})");
+  request.access = {{{"https://h", "https://_u:p@h"}}, {{"http", "http://p"}}, "/c"};
+  EXPECT_EQ(
+      format_pip_request(request),
+      R"({"contract":1,"platform":"linux-64","offline":true,"cache":"/cache","timeout":600,)"
+      R"("access":{"credentials":{"https://h":"https://_u:p@h"},"proxies":{"http":"http://p"},"certificates":"/c"},)"
+      R"("path":"/w/environment.yml","directory":"/w","python":"3.11.2","glibc":"2.28",)"
+      R"("lines":[{"text":"requests[socks]>=2","line":7}],"provided":{"numpy":"1.26"}})");
 }
 
 TEST(SolveAnswer, BecomesLockedPackages) {
