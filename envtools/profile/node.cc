@@ -75,6 +75,12 @@ bool meets(const VirtualPackage& there, std::string_view constraint) {
   return level == 0 || level_of(there.build) >= level;
 }
 
+const VirtualPackage* find(const VirtualPackages& packages, std::string_view name) {
+  const auto found = std::find_if(packages.begin(), packages.end(),
+                                  [&](const VirtualPackage& package) { return package.name == name; });
+  return found == packages.end() ? nullptr : &*found;
+}
+
 std::string shown(const VirtualPackage& package) {
   return package.name == "__archspec" ? package.build : package.version;
 }
@@ -125,12 +131,11 @@ std::vector<std::string> shortcomings(const std::vector<LockedPackage>& packages
   for (const LockedPackage& package : packages) {
     for (const auto& [name, constraint] : package.dependencies) {
       if (!name.starts_with("__") || told.contains(name)) continue;
-      const auto there = std::find_if(node.begin(), node.end(),
-                                      [&](const VirtualPackage& offered) { return offered.name == name; });
-      if (there != node.end() && meets(*there, constraint)) continue;
+      const VirtualPackage* there = find(node, name);
+      if (there != nullptr && meets(*there, constraint)) continue;
       told.insert(name);
       clauses.push_back(package.name + " needs " + name + (constraint.empty() ? "" : " " + constraint) +
-                        ", and there is " + (there == node.end() ? "none" : shown(*there)));
+                        ", and there is " + (there == nullptr ? "none" : shown(*there)));
     }
   }
   return clauses;
