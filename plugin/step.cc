@@ -9,6 +9,7 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/variables.h"
+#include "envtools/pin/use.h"
 #include "launcher/prepare/end_step.h"
 #include "launcher/prepare/prepare.h"
 #include "launcher/rendezvous/addresses.h"
@@ -192,6 +193,7 @@ void prepare_step_task(Host& host, const State& state) {
                             [&] { end_task(too_slow(state.site.settings, *pin, names), end); });
     auto prepared = prepare(host, state, environment, *facts, *pin, names);
     if (!prepared) return prepared;
+    if (facts->rank == 0) note_job(*pin, environment);
     if (const auto done = hand_over(host, environment, prepared->environment); !done)
       return tl::unexpected(done.error());
     return prepared;

@@ -11,6 +11,7 @@
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "envtools/pin/pin.h"
+#include "envtools/pin/use.h"
 #include "launcher/rendezvous/addresses.h"
 #include "launcher/rendezvous/rendezvous.h"
 #include "launcher/step/nodelist.h"
@@ -141,6 +142,7 @@ Result<std::string> pin_text(const State& state, const Submission& submission, c
   if (context == Context::srun && !submission.shape) return std::string(*environment.get(variable::kPin));
   const auto pin = kept_pin(environment, submission);
   if (!pin) return tl::unexpected(pin.error());
+  if (context != Context::srun) note_submission(*pin);
   if (context != Context::srun && !pin->prefixes.empty())
     say("the job inherits the environment '" + pin->prefixes.front().prefix + "'; --env-spec=none drops it");
   return pin->text();

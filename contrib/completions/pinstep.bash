@@ -27,7 +27,7 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock lint add remove profile build run list show diff export sbatch salloc srun activate doctor resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup lock lint add remove profile build run list show diff export tag untag gc sbatch salloc srun activate doctor resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
 	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
@@ -80,6 +80,12 @@ _pinstep() {
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--format --platform --store --help'
 		fi ;;
+	*:tag)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--store --json --help'
+		fi ;;
+	*:untag) _pinstep_offer '--store --json --help' ;;
+	*:gc) _pinstep_offer '--dry-run --keep-days --max-size --cache --store --quiet --json --help' ;;
 	*:sbatch) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
 	*:salloc) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;
 	*:srun) _pinstep_offer '--env-spec --env-lock --env-build --env-rendezvous --env-gpu-share --help' ;;

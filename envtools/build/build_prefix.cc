@@ -34,26 +34,16 @@ constexpr int kTries = 3;  // a builder whose lease was taken from it waits for 
 
 // ---- what was there before
 
-// "<id16>" of ".stage-<id16>-<token>"; nothing for other names.
-std::optional<std::string> staged_id(std::string_view name) {
-  constexpr std::string_view kBegin = ".stage-";
-  if (!name.starts_with(kBegin) || name.size() < kBegin.size() + 17) return std::nullopt;
-  const std::string id(name.substr(kBegin.size(), 16));
-  return is_hex(id, 16) ? std::optional(id) : std::nullopt;
-}
-
 // Stages of builders that are dead: all of this environment, whose lease is ours, and those that nobody has
 // a lease for. What belongs to others stays, without an error.
 void remove_dead_stages(const Store& store, std::string_view id) {
   const std::string directory = store.directory() + "/e";
-  std::vector<std::string> names;
-  if (DIR* entries = ::opendir(directory.c_str())) {
-    while (const dirent* entry = ::readdir(entries)) names.emplace_back(entry->d_name);
-    ::closedir(entries);
-  }
-  for (const std::string& name : names) {
-    const auto staged = staged_id(name);
-    if (staged && (*staged == short_id(id) || is_abandoned(store.build_lease(*staged)))) [[maybe_unused]]
+  const auto names = directory_names(directory);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    const auto hidden = parse_hidden(name);
+    if (!hidden || hidden->kind != HiddenName::Kind::stage) continue;
+    if (hidden->id16 == short_id(id) || is_abandoned(store.build_lease(hidden->id16))) [[maybe_unused]]
       const auto removed = remove_tree(directory + "/" + name);
   }
 }

@@ -37,6 +37,7 @@ extern const Verb kBuild;
 extern const Verb kDiff;
 extern const Verb kDoctor;
 extern const Verb kExport;
+extern const Verb kGc;
 extern const Verb kLint;
 extern const Verb kList;
 extern const Verb kLock;
@@ -49,6 +50,8 @@ extern const Verb kSbatch;
 extern const Verb kSetup;
 extern const Verb kShow;
 extern const Verb kSrun;
+extern const Verb kTag;
+extern const Verb kUntag;
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;

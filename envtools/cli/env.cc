@@ -23,12 +23,6 @@ bool is_path(std::string_view text) {
          std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return text.ends_with(ending); });
 }
 
-bool is_tag(std::string_view text) {
-  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-";
-  return !text.empty() && text.size() <= 64 && text[0] >= 'a' && text[0] <= 'z' &&
-         text.find_first_not_of(kCharacters) == std::string_view::npos;
-}
-
 bool is_digits(std::string_view text) {
   return text.size() >= kLeastDigits && text.size() <= 64 &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -92,6 +86,13 @@ Result<NamedEnv> with_id(const std::string& digits, const std::vector<Store>& st
 }
 
 }  // namespace
+
+bool is_tag(std::string_view text) {
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !text.empty() && text.size() <= 64 && text[0] >= 'a' && text[0] <= 'z' &&
+         text.find_first_not_of(kCharacters) == std::string_view::npos && text != "none" && text != "job" &&
+         !is_path(text) && !is_digits(text);
+}
 
 Result<NamedEnv> find_env(const std::string& text, const std::string& directory,
                           const std::vector<Store>& stores, const Trust& trust) {

@@ -31,6 +31,9 @@ struct NamedEnv {
 Result<NamedEnv> find_env(const std::string& text, const std::string& directory,
                           const std::vector<Store>& stores, const Trust& trust);
 
+// Whether the text can be a tag: [a-z][a-z0-9._-]{0,63}, and nothing that means something else as ENV.
+bool is_tag(std::string_view text);
+
 // Without ENV: environment.yml or environment.yaml in the directory or the nearest above it. Errors: not_found.
 Result<NamedEnv> find_env_upward(const std::string& directory);
 

@@ -10,6 +10,7 @@
 #include "envtools/cli/building.h"
 #include "envtools/hash/hash.h"
 #include "envtools/pin/resolve.h"
+#include "envtools/pin/use.h"
 #include "envtools/resolve/solved.h"
 #include "envtools/store/records.h"
 
@@ -52,10 +53,6 @@ Result<Request> read_request(const World& world, const ResolveWords& words) {
 
 // ---- the pin of a prefix in a store
 
-std::string store_of(const Published& published) {
-  return published.prefix.substr(0, published.prefix.size() - std::string_view("/e/0123456789abcdef").size());
-}
-
 Pin new_pin(const Request& request) {
   Pin pin;
   pin.token = new_token();
@@ -85,13 +82,15 @@ Result<void> check_usable(const Request& request, const std::string& prefix) {
 }
 
 Result<std::optional<Pin>> pin_of(const Request& request, const Published& published, const std::string& lock) {
-  if (const auto usable = check_usable(request, published.prefix); !usable)
-    return tl::unexpected(usable.error());
   Pin pin = new_pin(request);
   pin.kind = Pin::Kind::store;
   pin.lock = lock;
-  pin.store = store_of(published);
+  pin.store = store_of(published).directory();
   pin.prefixes = {{std::string(own_platform()), published.id, published.prefix}};
+  // First the note, then the look: whoever removes environments does it the other way round.
+  note_submission(pin);
+  if (const auto usable = check_usable(request, published.prefix); !usable)
+    return tl::unexpected(usable.error());
   return finished(std::move(pin));
 }
 
@@ -130,6 +129,7 @@ Result<std::optional<Pin>> pin_to_be_built(const Request& request, const std::st
   pin.lock = kept->digest;
   pin.store = store->directory();
   pin.prefixes = {{std::string(own_platform()), id, store->prefix(id)}};
+  note_submission(pin);
   return finished(std::move(pin));
 }
 

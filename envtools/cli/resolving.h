@@ -22,8 +22,9 @@ struct ResolveWords {
   bool gpu_share = false;
 };
 
-// The pin, or nothing for `none` without a shape or with that of `none`. Solves and builds as far as it may; says in a line each what it has done.
-// Errors: usage (a word that is none of those), and whatever went wrong on the way.
+// The pin, or nothing for `none` without a shape or with that of `none`. Solves and builds as far as it may;
+// says in a line each what it has done. Errors: usage (a word that is none of those), and whatever went wrong
+// on the way.
 Result<std::optional<Pin>> resolve_words(const World& world, const ResolveWords& words);
 
 }  // namespace pinstep::cli

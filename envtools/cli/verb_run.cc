@@ -7,6 +7,7 @@
 #include "envtools/base/variables.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/environments.h"
+#include "envtools/pin/use.h"
 
 namespace pinstep::cli {
 namespace {
@@ -73,6 +74,10 @@ int run_run(const World& world, const Arguments& arguments) {
   } else {
     const auto located = locate(world, *place, *env);
     if (!located) return fail_with(located.error());
+    // As with submissions: first the note, then the look.
+    if (located->published)
+      note_use(store_of(*located->published).directory(),
+               {.id16 = short_id(located->published->id), .kind = Use::Kind::run, .user = ::getuid()});
     auto inside = entered(world, *place, located->prefix);
     if (!inside) return fail_with(inside.error());
     environment = std::move(*inside);

@@ -12,6 +12,7 @@
 #include "envtools/cli/cli.h"
 #include "envtools/cli/resolving.h"
 #include "envtools/doctor/slurm.h"
+#include "envtools/pin/use.h"
 #include "envtools/resolve/batch_lines.h"
 
 namespace pinstep::cli {
@@ -124,6 +125,11 @@ int submit_with(const std::string& command, const World& world, const Arguments&
       environment.set(variable::kPin, (*pin)->text());
     else
       environment.unset(variable::kPin);
+  } else if (auto pin = Pin::parse(*environment.get(variable::kPin)); pin && command != "srun") {
+    // The new job's own, so that its environment is not taken away while it waits.
+    pin->token = new_token();
+    note_submission(*pin);
+    environment.set(variable::kPin, pin->text());
   }
   if (command == "srun" && environment.has(variable::kPin) && !names_launcher(split->slurms))
     std::fputs(

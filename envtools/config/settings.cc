@@ -21,11 +21,18 @@ bool assign_word(Enum& target, std::string_view value, Words words) {
   return true;
 }
 
-template <class Duration>
-bool assign_duration(Duration& target, std::string_view value, std::uint32_t least, std::uint32_t most) {
+bool assign_number(std::uint32_t& target, std::string_view value, std::uint32_t least, std::uint32_t most) {
   const auto number = parse_number<std::uint32_t>(value);
   if (!number || *number < least || *number > most) return false;
-  target = Duration(*number);
+  target = *number;
+  return true;
+}
+
+template <class Duration>
+bool assign_duration(Duration& target, std::string_view value, std::uint32_t least, std::uint32_t most) {
+  std::uint32_t number = 0;
+  if (!assign_number(number, value, least, most)) return false;
+  target = Duration(number);
   return true;
 }
 
@@ -165,15 +172,13 @@ const std::vector<Rule>& rules() {
        }},
       {{"lint_ignore", SetBy::anyone, "names separated by commas", "", "rules that pinstep lint leaves out"},
        [](Settings& s, std::string_view v) { return s.lint_ignore = v, true; }},
+      {{"lease_days", SetBy::anyone, "1 to 3650 (days)", "60",
+        "how long a job that was submitted and has not started keeps its environment from pinstep gc"},
+       [](Settings& s, std::string_view v) { return assign_number(s.lease_days, v, 1, 3650); }},
       {{"compile", SetBy::anyone, "yes or no", "yes", "whether Python sources are compiled in a build"},
        [](Settings& s, std::string_view v) { return assign_flag(s.compile, v, "no", "yes"); }},
       {{"jobs", SetBy::anyone, "0 to 1024", "0", "threads and processes of a build; 0: one for each processor"},
-       [](Settings& s, std::string_view v) {
-         const auto jobs = parse_number<std::uint32_t>(v);
-         if (!jobs || *jobs > 1024) return false;
-         s.jobs = *jobs;
-         return true;
-       }},
+       [](Settings& s, std::string_view v) { return assign_number(s.jobs, v, 0, 1024); }},
   };
   return table;
 }

@@ -39,8 +39,9 @@ struct Settings {
   Setup setup = Setup::automatic;               // whether a missing solver is set up on a terminal
   LockUse lock = LockUse::automatic;
   Build build = Build::submit;
-  std::string profile;  // name or file of a profile; empty: the built-in baseline
-  std::string lint_ignore;  // names of rules, separated by commas
+  std::string profile;            // name or file of a profile; empty: the built-in baseline
+  std::string lint_ignore;        // names of rules, separated by commas
+  std::uint32_t lease_days = 60;  // how long a submission keeps its environment from `pinstep gc`
   bool compile = true;
   std::uint32_t jobs = 0;  // threads and processes of a build; 0: as many as there are processors to use
 

@@ -54,6 +54,15 @@ Result<SlurmConfig> slurm_config(const Environment& environment) {
   return parse_config(*text);
 }
 
+Result<std::set<std::uint32_t>> listed_jobs(const Environment& environment) {
+  const auto text = output_of(environment, {"squeue", "--noheader", "--all", "--states=all", "--format=%F"});
+  if (!text) return tl::unexpected(text.error());
+  std::set<std::uint32_t> jobs;
+  for (const std::string_view line : split(*text, '\n'))
+    if (const auto job = parse_number<std::uint32_t>(trim(line))) jobs.insert(*job);
+  return jobs;
+}
+
 std::string plugstack_of(const SlurmConfig& config) {
   const auto found = config.find("PlugStackConfig");
   const std::string configured = found == config.end() ? "" : found->second;

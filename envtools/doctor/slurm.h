@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ SlurmConfig parse_config(std::string_view text);
 
 // Errors: those of running it; os, with Slurm's own words.
 Result<SlurmConfig> slurm_config(const Environment& environment);
+
+// Ids of the jobs that are not over, or were over a short while ago, as far as this user may see them; of an array its
+// first id. Errors: as slurm_config().
+Result<std::set<std::uint32_t>> listed_jobs(const Environment& environment);
 
 // The plugstack.conf of this host: the one that is configured, or, where slurmd or sackd got it from the
 // controller, that. Empty where there is none.

@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/hash/hash.h"
 #include "envtools/json/json.h"
-#include "envtools/pin/pin.h"
+#include "envtools/pin/use.h"
 #include "envtools/store/records.h"
 
 namespace pinstep {
@@ -22,6 +23,11 @@ constexpr std::size_t kShownVersion = 16;  // bytes
 constexpr std::string_view kOtherPlace =
     "PINSTEP_STORE, or the setting 'store', names another place for environments";
 constexpr std::size_t kShortId = 16;
+constexpr std::array<std::pair<HiddenName::Kind, std::string_view>, 3> kHidden{{
+    {HiddenName::Kind::stage, ".stage-"},
+    {HiddenName::Kind::broken, ".broken-"},
+    {HiddenName::Kind::removed, ".removed-"},
+}};
 constexpr std::size_t kSmallFile = 4096;  // bytes of an id, origin, tag or VERSION file
 
 Result<std::vector<Store>> parse_list(std::string_view list, std::string_view where,
@@ -67,6 +73,14 @@ Result<void> make_directory(const std::string& path, mode_t mode) {
   return fail_errno(error_number, "create", path, std::string(kOtherPlace));
 }
 
+// Of a directory that an older pinstep made; one that is not ours stays as it is.
+void set_mode_of_own(const std::string& path, mode_t mode) {
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!directory.valid() || ::fstat(directory.get(), &info) != 0 || (info.st_mode & 07777) == mode) return;
+  [[maybe_unused]] const int changed = ::fchmod(directory.get(), mode);
+}
+
 // The directories of a store, and whether each is sticky in a store that a group shares: where names must
 // not be taken away from their owners.
 struct Directory {
@@ -76,8 +90,8 @@ struct Directory {
 
 std::vector<Directory> directories(const Store& store) {
   const std::string& top = store.directory();
-  return {{top + "/e", true},  {top + "/l", true}, {top + "/s", true}, {top + "/t", false},
-          {top + "/b", false}, {top + "/c", true}, {top + "/u", true}};
+  return {{top + "/e", true},  {top + "/l", true},  {top + "/s", true},
+          {top + "/t", false}, {top + "/b", false}, {top + "/c", true}};
 }
 
 // The cache is the builder's own in every store: what lies in it is taken for what its name says.
@@ -156,10 +170,17 @@ std::string short_id(std::string_view id) { return std::string(id.substr(0, kSho
 
 std::string Store::prefix(std::string_view id) const { return directory_ + "/e/" + short_id(id); }
 std::string Store::stage(std::string_view id, std::string_view token) const {
-  return directory_ + "/e/.stage-" + short_id(id) + "-" + std::string(token);
+  return hidden(HiddenName::Kind::stage, id, token);
 }
 std::string Store::broken(std::string_view id, std::string_view token) const {
-  return directory_ + "/e/.broken-" + short_id(id) + "-" + std::string(token);
+  return hidden(HiddenName::Kind::broken, id, token);
+}
+std::string Store::removed(std::string_view id, std::string_view token) const {
+  return hidden(HiddenName::Kind::removed, id, token);
+}
+std::string Store::hidden(HiddenName::Kind kind, std::string_view id, std::string_view token) const {
+  return directory_ + "/e/" + std::string(kHidden[static_cast<std::size_t>(kind)].second) + short_id(id) + "-" +
+         std::string(token);
 }
 std::string Store::lock_text(std::string_view digest) const {
   return directory_ + "/l/" + std::string(digest) + ".yml";
@@ -177,7 +198,16 @@ Store Store::with_cache_of(uid_t user) const {
   store.cache_ += "/" + std::to_string(user);
   return store;
 }
-std::string Store::use_directory() const { return directory_ + "/u"; }
+std::string Store::use_directory() const { return pinstep::use_directory(directory_); }
+
+std::optional<HiddenName> parse_hidden(std::string_view name) {
+  for (const auto& [kind, begin] : kHidden) {
+    if (!name.starts_with(begin)) continue;
+    const auto halves = split_once(name.substr(begin.size()), '-');
+    if (halves && is_hex(halves->before, kShortId)) return HiddenName{kind, std::string(halves->before)};
+  }
+  return std::nullopt;
+}
 
 Result<std::vector<Store>> stores(const Environment& environment, const std::string& configured) {
   if (const auto list = environment.get("PINSTEP_STORE"); list && !trim(*list).empty())
@@ -215,6 +245,11 @@ Result<Store> prepare_store(const Store& store) {
     if (::faccessat(AT_FDCWD, directory.path.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
       return fail_errno(errno, "write into", directory.path, std::string(kOtherPlace));
   }
+  // Whoever may use what is in the store says there that he does.
+  const bool open = (top.st_mode & S_IXOTH) != 0;
+  const mode_t mode = open ? 01777 : shared ? 03775 : 0755;
+  if (auto made = make_directory(store.use_directory(), mode); !made) return tl::unexpected(made.error());
+  set_mode_of_own(store.use_directory(), mode);
   Store own = shared ? store.with_cache_of(::geteuid()) : store;
   if (auto made = prepare_cache(own); !made) return tl::unexpected(made.error());
   // Last: what has a VERSION is whole.
@@ -235,6 +270,10 @@ Result<Store> prepare_one(const std::vector<Store>& stores) {
       first.value_or(Error{ErrorKind::invalid, "no store is named", std::string(kOtherPlace)}));
 }
 
+Store store_of(const Published& published) {
+  return Store(published.prefix.substr(0, published.prefix.size() - std::string_view("/e/").size() - kShortId));
+}
+
 Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,
                                                 const Trust& trust) {
   for (const Store& store : stores) {
@@ -253,16 +292,10 @@ Result<std::vector<Published>> list_published(const std::vector<Store>& stores, 
                                               std::string_view id_begins) {
   std::vector<Published> all;
   for (const Store& store : stores) {
-    const std::string directory = store.directory() + "/e";
-    DIR* entries = ::opendir(directory.c_str());
-    if (entries == nullptr && errno == ENOENT) continue;
-    if (entries == nullptr) return fail_errno(errno, "list", directory);
-    std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(entries))
-      if (is_hex(entry->d_name, kShortId)) names.emplace_back(entry->d_name);
-    ::closedir(entries);
-    std::sort(names.begin(), names.end());
-    for (const std::string& name : names) {
+    const auto names = directory_names(store.directory() + "/e");
+    if (!names) return tl::unexpected(names.error());
+    for (const std::string& name : *names) {
+      if (!is_hex(name, kShortId)) continue;
       const std::size_t common = std::min(name.size(), id_begins.size());
       if (name.compare(0, common, id_begins.substr(0, common)) != 0) continue;
       auto published = read_published(store.directory() + "/e/" + name, trust);
@@ -287,6 +320,18 @@ Result<void> write_once(const std::string& path, std::string_view text) {
   if (::fchmod(file.get(), 0444) != 0 || ::fsync(file.get()) != 0) return discard(errno);
   if (::rename(aside.c_str(), path.c_str()) != 0) return discard(errno);
   return {};
+}
+
+Result<std::vector<std::string>> directory_names(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* entries = ::opendir(path.c_str());
+  if (entries == nullptr && errno == ENOENT) return names;
+  if (entries == nullptr) return fail_errno(errno, "list", path);
+  while (const dirent* entry = ::readdir(entries))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  ::closedir(entries);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Result<void> remove_tree(const std::string& path) { return remove_entry(AT_FDCWD, path.c_str(), path); }

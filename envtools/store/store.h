@@ -3,11 +3,12 @@
 //
 //   VERSION              "1"
 //   e/<id16>             prefixes, immutable; e/.stage-<id16>-<token> one being built,
-//                        e/.broken-<id16>-<token> one that was found damaged
+//                        e/.broken-<id16>-<token> one that was found damaged,
+//                        e/.removed-<id16>-<token> one that is being removed
 //   l/<lock digest>.yml  lock texts        s/<spec key>   the digest of its lock
 //   c/                   package cache     c/archives/, c/pkgs/, c/wheels/, or these in c/<uid>/
 //   t/<tag>              tags              b/<name>       build leases
-//   u/                   submit leases and use records
+//   u/                   submit leases and use records (pin/use.h)
 #pragma once
 
 #include <sys/types.h>
@@ -27,6 +28,15 @@ namespace pinstep {
 // The first 16 digits, which name the prefix in its store and the environment in what people read.
 std::string short_id(std::string_view id);
 
+// What a name in e/ that begins with a dot says; nothing for other names.
+struct HiddenName {
+  enum class Kind { stage, broken, removed };
+
+  Kind kind = Kind::stage;
+  std::string id16;
+};
+std::optional<HiddenName> parse_hidden(std::string_view name);
+
 class Store {
  public:
   explicit Store(std::string directory) : directory_(std::move(directory)), cache_(directory_ + "/c") {}
@@ -35,6 +45,7 @@ class Store {
   std::string prefix(std::string_view id) const;  // of a whole id: <store>/e/<first 16 digits>
   std::string stage(std::string_view id, std::string_view token) const;
   std::string broken(std::string_view id, std::string_view token) const;
+  std::string removed(std::string_view id, std::string_view token) const;
   std::string lock_text(std::string_view digest) const;
   std::string solved(std::string_view spec_key) const;
   std::string archives() const;
@@ -49,6 +60,8 @@ class Store {
   Store with_cache_of(uid_t user) const;
 
  private:
+  std::string hidden(HiddenName::Kind kind, std::string_view id, std::string_view token) const;
+
   std::string directory_;
   std::string cache_;
 };
@@ -78,6 +91,8 @@ struct Published {
   std::uint64_t packages = 0;
   std::uint64_t bytes = 0;  // of its files
 };
+// Where it lies.
+Store store_of(const Published& published);
 // Errors: conflict (same first digits, another id), corrupt.
 Result<std::optional<Published>> find_published(const std::vector<Store>& stores, std::string_view id,
                                                 const Trust& trust);
@@ -88,6 +103,9 @@ Result<std::vector<Published>> list_published(const std::vector<Store>& stores, 
 
 // Writes a small file aside and renames it; 0444.
 Result<void> write_once(const std::string& path, std::string_view text);
+
+// Names in a directory, sorted, without "." and ".."; none where it is absent. Errors: refused, os.
+Result<std::vector<std::string>> directory_names(const std::string& path);
 
 // Deletes a tree that may be read-only inside. Errors: os.
 Result<void> remove_tree(const std::string& path);

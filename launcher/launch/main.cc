@@ -15,6 +15,7 @@
 #include "envtools/base/variables.h"
 #include "envtools/config/files.h"
 #include "envtools/pin/resolve.h"
+#include "envtools/pin/use.h"
 #include "launcher/launch/draw_map.h"
 #include "launcher/launch/find_map.h"
 #include "launcher/launch/options.h"
@@ -192,6 +193,7 @@ int launch(const LaunchOptions& options) {
   SystemClock clock;
   const auto task = *pin ? prepare_task(request, clock, nullptr) : prepare_rendezvous(request, nullptr);
   if (!task) return end(task.error(), *facts);
+  if (*pin && facts->rank == 0) note_job(**pin, environment);
   // In a step that was prepared before, whoever did that holds the port.
   if (!is_prepared)
     if (const auto held = hold_for_program(*task, *facts); !held) return end(held.error(), *facts);

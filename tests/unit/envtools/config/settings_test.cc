@@ -113,6 +113,7 @@ TEST(Assign, TakesTheValuesOfEachKey) {
       {"build", "never", with([](Settings& s) { s.build = Settings::Build::never; })},
       {"profile", "~/gpu.txt", with([](Settings& s) { s.profile = "~/gpu.txt"; })},
       {"lint_ignore", "variant,base-name", with([](Settings& s) { s.lint_ignore = "variant,base-name"; })},
+      {"lease_days", "7", with([](Settings& s) { s.lease_days = 7; })},
       {"compile", "no", with([](Settings& s) { s.compile = false; })},
       {"jobs", "1024", with([](Settings& s) { s.jobs = 1024; })},
       {"trusted_uids", "", {}},  // back to what is built in
@@ -158,7 +159,10 @@ TEST(Assign, RefusesOtherValuesAndSaysWhichThereAre) {
       {"setup", {"", "always"}, "it takes auto or never"},
       {"lock", {"", "locked"}, "it takes auto, frozen or update"},
       {"build", {"", "auto"}, "it takes submit, job or never"},
-      {"profile", {"gpu"}, "it takes an absolute path, which may begin with ~ or a variable"},
+      {"profile",
+       {"./gpu", "a/b"},
+       "it takes a name, or an absolute path, which may begin with ~ or a variable"},
+      {"lease_days", {"", "0", "3651", "x"}, "it takes 1 to 3650 (days)"},
       {"compile", {"", "1"}, "it takes yes or no"},
       {"jobs", {"", "-1", "1025"}, "it takes 0 to 1024"},
   };
