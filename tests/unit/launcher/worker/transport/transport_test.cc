@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <future>
 
 #include "tests/unit/launcher/worker/support/ranks.h"
 
@@ -10,6 +11,7 @@ namespace pinstep::worker {
 namespace {
 
 using testing_support::array;
+using testing_support::kDeadline;
 using testing_support::Kind;
 using testing_support::run_ranks;
 using testing_support::Succeeds;
@@ -164,17 +166,31 @@ TEST(GlooTransport, ARankThatNeverArrivesIsWaitedForAsLongAsToldOnly) {
   EXPECT_THAT(connected.error().cause, testing::HasSubstr("within 200 ms"));
 }
 
-TEST(GlooTransport, GivingUpEndsConnecting) {
-  MemoryStore store;
+// A store in which words are waited for until the test lets go of them.
+class HeldStore final : public Store {
+ public:
+  Result<void> set(const std::string&, std::string_view) override { return {}; }
+  Result<std::string> get(const std::string&, Milliseconds) override {
+    is_asked.set_value();
+    const bool is_released = release.get_future().wait_for(kDeadline) == std::future_status::ready;
+    EXPECT_TRUE(is_released) << "the transport has waited for this";
+    return fail(ErrorKind::timed_out, "nobody came");
+  }
+
+  std::promise<void> is_asked, release;
+};
+
+TEST(GlooTransport, GivingUpEndsConnectingAtOnce) {
+  HeldStore store;
   CpuDevice device;
-  const auto transport =
-      GlooTransport::create({0, 2, "127.0.0.1", "", Milliseconds(3000), Milliseconds(200)}, device);
+  const auto transport = GlooTransport::create({0, 2, "127.0.0.1", "", kDeadline, kDeadline}, device);
   ASSERT_THAT(transport, Succeeds());
   std::thread later([&] {
-    std::this_thread::sleep_for(Milliseconds(50));
+    store.is_asked.get_future().wait();
     (*transport)->abort();
   });
   const auto connected = (*transport)->connect(store);
+  store.release.set_value();
   ASSERT_FALSE(connected);
   EXPECT_EQ(connected.error().kind, ErrorKind::network);
   EXPECT_EQ(connected.error().cause, "this rank has given up");
