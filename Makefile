@@ -193,8 +193,10 @@ UNIT_SRC    = $(filter-out $(if $(WITH_MAP),,tests/unit/launcher/topology/%), \
 WORKER_UNIT_SRC = $(wildcard tests/unit/launcher/worker/*/*.cc tests/unit/support/*.cc) tests/unit/deliberate_test.cc
 WORKER_BENCH_SRC = $(wildcard tests/bench/*.cc)
 FAULT_SRC   = $(wildcard tests/faults/*.cc)
-WORKER_FUZZ_SRC = tests/fuzz/checkpoint.cc tests/fuzz/idx.cc tests/fuzz/wire.cc
-WORKER_PARSERS  = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc) launcher/worker/checkpoint/checkpoint.cc launcher/worker/store/wire.cc)
+WORKER_FUZZ_SRC = tests/fuzz/checkpoint.cc tests/fuzz/idx.cc tests/fuzz/run_log.cc tests/fuzz/wire.cc
+WORKER_PARSERS  = $(if $(WITH_WORKER),$(wildcard launcher/worker/data/*.cc) launcher/worker/checkpoint/checkpoint.cc launcher/worker/store/wire.cc \
+	launcher/worker/report/run_log.cc launcher/worker/report/run_summary.cc launcher/worker/report/svg.cc \
+	launcher/worker/report/text.cc launcher/worker/bench/interval.cc)
 MAP_FUZZ_SRC    = $(wildcard tests/fuzz/*_topology.cc)
 FUZZ_SRC    = $(filter-out $(if $(WITH_WORKER),,$(WORKER_FUZZ_SRC)) $(if $(WITH_MAP),,$(MAP_FUZZ_SRC)), \
 	$(wildcard tests/fuzz/*.cc))

@@ -2,6 +2,10 @@
 
 #include <fcntl.h>
 
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
 namespace pinstep {
 
 Result<FileContent> read_file(const std::string& path, std::size_t limit, Links links) {
@@ -56,7 +60,32 @@ bool write_all(int fd, std::string_view bytes) noexcept {
   return true;
 }
 
-Result<void> replace_file(const std::string& path, std::string_view text) {
+namespace {
+
+Result<void> write_in_place(const std::string& path, std::string_view text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.valid() || !write_all(file.get(), text)) return fail_errno(errno, "write", path);
+  return {};
+}
+
+// What there is to rename onto: the file itself, not a link to it. Nothing for what no file may take the place
+// of, such as /dev/null, a FIFO or a link to nothing.
+std::optional<std::string> place_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    return ::lstat(path.c_str(), &info) == 0 ? std::nullopt : std::optional(path);
+  if (!S_ISREG(info.st_mode)) return std::nullopt;
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+}  // namespace
+
+// Devices, FIFOs and links to nothing are written in place, and of a link its target is replaced.
+Result<void> replace_file(const std::string& given, std::string_view text) {
+  const auto place = place_of(given);
+  if (!place) return write_in_place(given, text);
+  const std::string& path = *place;
   std::string aside = path + ".XXXXXX";
   UniqueFd file(::mkostemp(aside.data(), O_CLOEXEC));
   if (!file.valid()) return fail_errno(errno, "write", path);

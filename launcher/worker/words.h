@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -20,6 +21,9 @@ std::string formatted(const char* format, Values... values) {
 inline std::string how_many(std::uint64_t number, const char* of) {
   return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
 }
+
+// For printf, which would give some that are no number a sign.
+inline double shown(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
 // On a clock that never goes back; for differences.
 inline double seconds_now() {

@@ -84,6 +84,70 @@ def test_the_report_is_text_and_a_picture(train, tmp_path):
     assert other.read_text() == (tmp_path / "report.svg").read_text()
 
 
+@pytest.fixture(scope="module")
+def log(train, tmp_path_factory):
+    """The log of a short run."""
+    directory = tmp_path_factory.mktemp("log")
+    train(1, *QUICK, f"--log={directory}").ok()
+    return directory
+
+
+def test_a_picture_goes_where_it_is_sent_and_takes_no_place(log, tmp_path):
+    """A FIFO, and links to a file, to nothing and to devices; the machine's own are never given by name."""
+    os.mkfifo(tmp_path / "fifo")
+    reader = subprocess.Popen(["cat", tmp_path / "fifo"], text=True, stdout=subprocess.PIPE)
+    assert report(f"--svg={tmp_path}/fifo", log).returncode == 0
+    assert reader.communicate(timeout=TIMEOUT)[0].endswith("</svg>\n")
+    assert (tmp_path / "fifo").is_fifo()
+    (tmp_path / "file").write_text("old")
+    for name, target, code in (("link", "file", 0), ("new", "missing", 0), ("null", "/dev/null", 0), ("full", "/dev/full", 1)):
+        (tmp_path / name).symlink_to(target)
+        done = report(f"--svg={tmp_path}/{name}", log)
+        assert done.returncode == code, done
+        assert (tmp_path / name).is_symlink()
+        assert target.startswith("/dev") or (tmp_path / target).read_text().endswith("</svg>\n")
+    assert "there is no picture" in done.stderr and "No space left on device" in done.stderr
+    assert (tmp_path / "null").is_char_device() and (tmp_path / "full").is_char_device()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_where_no_picture_can_be_made_the_report_is_there_all_the_same(log, tmp_path, form):
+    done = report(*form, f"--svg={tmp_path}/none/x.svg", log)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["steps"] == 80 if form else done.stdout.startswith("1 rank on 1 node, mlp")
+    assert "picture:" not in done.stdout
+    assert done.stderr.splitlines() == [
+        f"pinstep-worker: error: there is no picture: cannot write '{tmp_path}/none/x.svg': No such file or directory",
+        "pinstep-worker: hint: --svg=FILE draws it elsewhere"]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_run_that_diverges_ends_and_says_so(train, tmp_path, size):
+    """The end of an epoch or a checkpoint in it, whichever is first; what could not be gone on from is not kept."""
+    ended = train(size, *QUICK, "--lr=1e30", f"--log={tmp_path}/log")
+    assert set(ended.codes) == {1}, ended
+    steps = 1200 // 30 // size
+    assert f"the training diverged: the loss is not a number after step {steps}" in ended.err[0]
+    assert "epoch 1  loss nan" in ended.out[0] and "weights" not in ended.out[0]
+    assert all(err == "" for err in ended.err[1:])
+    done = report(tmp_path / "log")
+    assert re.search(r"^ +1 +nan +nan ", done.stdout, re.M) and "rank 0: the training diverged" in done.stdout
+    told, = json.loads(report("--json", tmp_path / "log").stdout)["epochs"]
+    assert told["loss"] is None and told["test_loss"] is None
+    ended = train(size, *QUICK, "--lr=1e30", f"--checkpoint={tmp_path}/c", "--checkpoint-steps=5")
+    assert set(ended.codes) == {1} and "the training diverged" in ended.err[0], ended
+    assert list((tmp_path / "c").iterdir()) == []
+
+
+def test_ranks_of_an_earlier_larger_run_are_not_compared(train, tmp_path):
+    keep = [*QUICK, f"--checkpoint={tmp_path}/c", f"--log={tmp_path}/log"]
+    train(2, *keep, "--steps=20").ok()
+    train(1, *keep).ok()
+    told = json.loads(report("--json", tmp_path / "log").stdout)
+    assert (told["ranks_of_run"], told["former_logs"], told["unfinished"]) == (1, 1, [])
+    assert [(rank["rank"], rank["factor"]) for rank in told["ranks"]] == [(0, 1)]
+
+
 def test_a_run_that_failed_has_a_report(start, tmp_path):
     ranks = start(2, ENDLESS, "--test-images=100", "--timeout=10", f"--log={tmp_path}")
     ranks.wait_for("epoch 1")

@@ -54,14 +54,14 @@ void run_in_session(SessionSettings settings, Form form,
   const auto done = session.open(environment).and_then([&] { return act(session, device); });
   if (done) {
     session.close();
-    ending.outcome = session.outcome();
+    ending = session.ending();
   } else {
     ending = session.give_up(done.error());
   }
   if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));
   if (!done) end_in(kLastTime, ending.outcome);
   if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
-  if (!done && failed) failed(ending);
+  if (!ending.error.cause.empty() && failed) failed(ending);
   // Not through destructors: Gloo's reset the connections, with what is still on its way to others.
   std::_Exit(static_cast<int>(ending.outcome));
 }

@@ -16,7 +16,7 @@ and step times in DIR/report.svg.
   --json               one JSON object instead of text
   --help, --version
 
-Exit status: 0, 1 there is no log, 2 wrong usage.
+Exit status: 0, 1 there is no log or no picture, 2 wrong usage.
 )";
 
 Result<ReportOptions> parse_report_options(const std::vector<std::string>& words) {

@@ -6,10 +6,8 @@
 #include "launcher/worker/cli/output.h"
 #include "launcher/worker/cli/report_options.h"
 #include "launcher/worker/cli/verbs.h"
-#include "launcher/worker/data/npy.h"
 #include "launcher/worker/report/svg.h"
 #include "launcher/worker/report/text.h"
-#include "launcher/worker/try.h"
 
 namespace pinstep::worker {
 namespace {
@@ -19,8 +17,12 @@ Result<void> report(const ReportOptions& options) {
   if (!run) return tl::unexpected(run.error());
   const RunSummary summary = summarize(*run);
   const std::string picture = options.svg.empty() ? options.directory + "/report.svg" : options.svg;
-  PINSTEP_TRY(write_whole(picture, svg_of(summary), ""));
-  print(options.json ? json_line(json_of(summary)) : text_of(summary) + "\npicture: " + picture + "\n");
+  // First what needs no place of its own: the log may be another user's.
+  print(options.json ? json_line(json_of(summary)) : text_of(summary));
+  if (auto drawn = replace_file(picture, svg_of(summary)); !drawn)
+    return fail(drawn.error().kind, "there is no picture: " + drawn.error().cause,
+                "--svg=FILE draws it elsewhere");
+  if (!options.json) print("\npicture: " + picture + "\n");
   return {};
 }
 

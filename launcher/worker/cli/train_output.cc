@@ -53,14 +53,14 @@ std::string line_of(const EpochReport& epoch, Form form) {
   if (form == Form::json) return json_line(json_of(epoch));
   char text[160];
   std::snprintf(text, sizeof text, "epoch %u  loss %.4f  accuracy %.4f  %.0f samples/s\n", epoch.epoch,
-                epoch.loss, epoch.accuracy, samples_per_second(epoch));
+                shown(epoch.loss), shown(epoch.accuracy), samples_per_second(epoch));
   return text;
 }
 
 std::string progress_of(std::uint32_t epoch, const StepReport& step, double samples_per_second) {
   char text[160];
   std::snprintf(text, sizeof text, "epoch %u  step %llu  loss %.4f  %.0f samples/s", epoch,
-                static_cast<unsigned long long>(step.step), step.loss, samples_per_second);
+                static_cast<unsigned long long>(step.step), shown(step.loss), samples_per_second);
   return text;
 }
 

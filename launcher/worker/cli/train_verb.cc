@@ -86,6 +86,7 @@ Result<double> train_epochs(Trainer& trainer, Keeper* keeper, std::uint32_t epoc
     if (!report->is_whole) break;
     accuracy = report->accuracy;
     events.epoch(*report);
+    if (trainer.has_diverged()) return tl::unexpected(divergence_after(trainer.position()));
     if (keeper != nullptr) PINSTEP_TRY(keeper->keep());
   }
   return accuracy;
@@ -119,10 +120,14 @@ Result<void> train(Session& session, CpuDevice& device, const TrainOptions& opti
   const auto keeper = resume(session, device, **trainer, options, events);
   if (!keeper) return tl::unexpected(keeper.error());
   const auto accuracy = train_epochs(**trainer, keeper->get(), options.train.epochs, events);
+  if (!accuracy && (*trainer)->has_diverged()) {
+    session.end_with(Outcome::failed, accuracy.error());
+    return {};
+  }
   if (!accuracy) return tl::unexpected(accuracy.error());
   PINSTEP_TRY(finish(session, **trainer, options, *accuracy, events));
   if (!*keeper || (*keeper)->stopped_by() == 0) return {};
-  session.set_outcome(Outcome::stopped);
+  session.end_with(Outcome::stopped);
   const bool requeues = options.requeue && session.place().rank == 0;
   return requeues ? requeue_job(process_environment()) : Result<void>();
 }

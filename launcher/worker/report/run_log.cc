@@ -1,6 +1,8 @@
 #include "launcher/worker/report/run_log.h"
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
@@ -11,16 +13,38 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// NaN for what is no number or none of a float's. Others as small as those that only a double has are 0.
 double real_of(const Json& object, const char* key) {
+  using Float = std::numeric_limits<float>;
   const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+  if (found == object.end() || !found->is_number()) return kNone;
+  const double value = found->get<double>();
+  if (!(std::abs(value) <= Float::max())) return kNone;
+  return std::abs(value) < Float::min() ? 0 : value;
 }
 
 std::uint32_t small_of(const Json& object, const char* key) {
   return static_cast<std::uint32_t>(number_of(object, key));
 }
 
-void add_event(RankLog& log, const Json& event) {
+// False for a step without the times that it took.
+bool add_step(RankLog& log, const Json& event) {
+  const double seconds = real_of(event, "seconds"), waited = real_of(event, "waited");
+  if (!(seconds >= 0) || !(waited >= 0)) return false;
+  log.steps[number_of(event, "step")] = {small_of(event, "epoch"),
+                                         small_of(event, "samples"),
+                                         seconds,
+                                         waited,
+                                         real_of(event, "loss"),
+                                         log.ranks,
+                                         log.begun};
+  return true;
+}
+
+// Whether it tells anything.
+bool add_event(RankLog& log, const Json& event) {
   const std::string kind = text_of(event, "event");
   if (kind == "start") {
     ++log.starts;
@@ -28,12 +52,12 @@ void add_event(RankLog& log, const Json& event) {
     log.model = text_of(event, "model");
     log.parameters = number_of(event, "parameters");
     log.ranks = small_of(event, "ranks");
+    const double time = real_of(event, "time");
+    log.begun = std::isnan(time) ? 0 : time;
     log.has_ended = false;
     log.error.clear();
   } else if (kind == "step") {
-    log.steps[number_of(event, "step")] = {small_of(event, "epoch"), small_of(event, "samples"),
-                                           real_of(event, "seconds"), real_of(event, "waited"),
-                                           real_of(event, "loss")};
+    return add_step(log, event);
   } else if (kind == "epoch") {
     const std::uint32_t epoch = small_of(event, "epoch");
     log.epochs[epoch] = {epoch, real_of(event, "loss"), real_of(event, "test_loss"), real_of(event, "accuracy"),
@@ -44,6 +68,7 @@ void add_event(RankLog& log, const Json& event) {
   } else if (kind == "error") {
     log.error = text_of(event, "cause");
   }
+  return true;
 }
 
 // N of "rank-N.jsonl".
@@ -60,10 +85,7 @@ void add_log(RunLog& run, std::uint32_t rank, std::string_view text) {
   for (const std::string_view line : split(text, '\n')) {
     if (line.empty()) continue;
     const auto event = parse_json(line, "a line");
-    if (event && event->is_object())
-      add_event(log, *event);
-    else
-      ++run.unreadable;
+    if (!event || !event->is_object() || !add_event(log, *event)) ++run.unreadable;
   }
 }
 

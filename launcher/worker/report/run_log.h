@@ -11,10 +11,13 @@
 
 namespace pinstep::worker {
 
+// Numbers are those that a float can hold, which losses are computed in; a loss that is none is NaN.
 struct LoggedStep {
   std::uint32_t epoch = 0;
   std::uint32_t samples = 0;
   double seconds = 0, waited = 0, loss = 0;
+  std::uint32_t ranks = 0;  // that the run had then
+  double begun = 0;         // that run, by this rank's clock: seconds since 1970
 
   double own() const { return seconds - waited; }  // what it needed for itself
 };
@@ -28,7 +31,8 @@ struct RankLog {
   std::string node;
   std::string model;
   std::uint64_t parameters = 0;
-  std::uint32_t ranks = 0;                    // that the run had, as this one was told
+  std::uint32_t ranks = 0;                    // that the run had at its last start, as this one was told
+  double begun = 0;                           // that start: seconds since 1970
   std::uint32_t starts = 0;                   // more than one after a requeue
   std::map<std::uint64_t, LoggedStep> steps;  // of those done twice the later one
   std::map<std::uint32_t, LoggedEpoch> epochs;
@@ -39,7 +43,7 @@ struct RankLog {
 
 struct RunLog {
   std::map<std::uint32_t, RankLog> ranks;
-  std::uint64_t unreadable = 0;  // lines that are no event: a rank that was killed may leave half a line
+  std::uint64_t unreadable = 0;  // lines that tell nothing: a rank that was killed may leave half a line
 };
 
 // Adds a rank's file. Never fails.

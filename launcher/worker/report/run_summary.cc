@@ -10,18 +10,26 @@ namespace {
 
 constexpr std::size_t kMostPoints = 240;  // as many as a picture can show
 
-// The first step reads, allocates and connects what later ones find done.
-std::vector<const LoggedStep*> usual_steps(const RankLog& log) {
+// Where no start tells how many ranks there were, it is as good as any.
+bool are_alike(std::uint32_t ranks, std::uint32_t others) {
+  return ranks == others || ranks == 0 || others == 0;
+}
+
+// Of runs with as many ranks as the last one. The first step reads, allocates and connects what later ones find
+// done.
+std::vector<const LoggedStep*> usual_steps(const RankLog& log, std::uint32_t ranks) {
   std::vector<const LoggedStep*> steps;
-  for (const auto& [number, step] : log.steps) steps.push_back(&step);
+  for (const auto& [number, step] : log.steps)
+    if (are_alike(step.ranks, ranks)) steps.push_back(&step);
   if (steps.size() > 1) steps.erase(steps.begin());
   return steps;
 }
 
-RankSummary summary_of(std::uint32_t rank, const RankLog& log) {
-  RankSummary summary{rank, log.node, log.steps.size(), 0, 0, 0, 1, false};
+RankSummary summary_of(std::uint32_t rank, const RankLog& log, std::uint32_t ranks) {
+  RankSummary summary{rank, log.node, 0, 0, 0, 0, 1, false};
+  for (const auto& [number, step] : log.steps) summary.steps += are_alike(step.ranks, ranks) ? 1 : 0;
   std::vector<double> own, waited;
-  for (const LoggedStep* step : usual_steps(log)) {
+  for (const LoggedStep* step : usual_steps(log, ranks)) {
     own.push_back(step->own());
     waited.push_back(step->waited);
   }
@@ -46,9 +54,11 @@ void mark_stragglers(std::vector<RankSummary>& ranks) {
   }
 }
 
-// A step of all ranks: it takes as long as its slowest rank.
+// A step of all ranks: it takes as long as its slowest rank. Where it was done again with another number of
+// ranks, only what these did counts.
 struct WholeStep {
-  std::uint32_t epoch = 0;
+  double begun = 0;
+  std::uint32_t ranks = 0, epoch = 0;
   double samples = 0, seconds = 0, loss = 0;
 };
 
@@ -57,6 +67,11 @@ std::map<std::uint64_t, WholeStep> whole_steps(const RunLog& run) {
   for (const auto& [rank, log] : run.ranks)
     for (const auto& [number, step] : log.steps) {
       WholeStep& one = whole[number];
+      const bool is_alike = are_alike(step.ranks, one.ranks);
+      if (!is_alike && step.begun < one.begun) continue;
+      if (!is_alike) one = {};
+      one.begun = std::max(one.begun, step.begun);
+      one.ranks = std::max(one.ranks, step.ranks);
       one.epoch = step.epoch;
       one.samples += step.samples;
       one.seconds = std::max(one.seconds, step.seconds);
@@ -91,6 +106,14 @@ std::vector<double> epoch_ends_of(const std::map<std::uint64_t, WholeStep>& step
   return ends;
 }
 
+// Of the last start; 0 where no log has one.
+std::uint32_t last_ranks(const RunLog& run) {
+  const RankLog* last = nullptr;
+  for (const auto& [rank, log] : run.ranks)
+    if (log.starts > 0 && (last == nullptr || log.begun > last->begun)) last = &log;
+  return last == nullptr ? 0 : last->ranks;
+}
+
 }  // namespace
 
 RunSummary summarize(const RunLog& run) {
@@ -98,9 +121,15 @@ RunSummary summarize(const RunLog& run) {
   summary.unreadable = run.unreadable;
   std::set<std::string> nodes;
   double all = 0, waited = 0;
+  const std::uint32_t ranks = last_ranks(run);
+  summary.size = ranks;
   for (const auto& [rank, log] : run.ranks) {
+    if (ranks > 0 && rank >= ranks) {
+      ++summary.former;
+      continue;
+    }
     nodes.insert(log.node);
-    summary.size = std::max({summary.size, log.ranks, rank + 1});
+    if (ranks == 0) summary.size = rank + 1;
     summary.starts = std::max(summary.starts, log.starts);
     if (summary.model.empty()) summary.model = log.model;
     summary.parameters = std::max(summary.parameters, log.parameters);
@@ -109,11 +138,11 @@ RunSummary summarize(const RunLog& run) {
       if (rank == 0) summary.epochs.push_back(epoch);
     if (!log.has_ended) summary.unfinished.push_back(rank);
     if (!log.error.empty()) summary.errors.push_back("rank " + std::to_string(rank) + ": " + log.error);
-    for (const LoggedStep* step : usual_steps(log)) {
+    for (const LoggedStep* step : usual_steps(log, ranks)) {
       all += step->seconds;
       waited += step->waited;
     }
-    summary.ranks.push_back(summary_of(rank, log));
+    summary.ranks.push_back(summary_of(rank, log, ranks));
   }
   mark_stragglers(summary.ranks);
   summary.nodes = static_cast<std::uint32_t>(nodes.size());

@@ -19,13 +19,15 @@ struct RankSummary {
 // One point of a curve: some steps that follow each other.
 struct Point {
   double step = 0;                // the middle one
-  double loss = 0;                // mean of all samples
+  double loss = 0;                // mean of all samples; NaN where that of any is none
   double samples_per_second = 0;  // of all ranks
 };
 
+// A run that went on with another number of ranks is that of its last number: others' logs and steps are of no
+// use beside it, but for the curves and what has been trained.
 struct RunSummary {
-  std::uint32_t size = 0;   // ranks that the run had
-  std::uint32_t nodes = 0;  // that ranks with a log were on
+  std::uint32_t size = 0;   // ranks that the run has
+  std::uint32_t nodes = 0;  // that those with a log are on
   std::string model;
   std::uint64_t parameters = 0;
   std::uint64_t steps = 0;  // that all ranks with a log have done
@@ -40,6 +42,7 @@ struct RunSummary {
   std::vector<double> epoch_ends;  // the last step of each epoch but the last
   std::vector<std::uint32_t> unfinished;
   std::vector<std::string> errors;  // "rank 3: …"
+  std::uint32_t former = 0;         // logs of ranks that only earlier runs with more of them had
   std::uint64_t unreadable = 0;
 };
 

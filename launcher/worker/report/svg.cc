@@ -95,11 +95,12 @@ std::string axis_steps(const Panel& p, const RunSummary& summary) {
 std::string polyline(const Panel& p, const std::vector<Point>& curve, double Point::*value,
                      const char* colour) {
   std::string points;
-  for (const Point& point : curve) points += formatted("%.1f,%.1f ", p.x(point.step), p.y(point.*value));
+  for (const Point& point : curve)
+    if (std::isfinite(point.*value)) points += formatted("%.1f,%.1f ", p.x(point.step), p.y(point.*value));
   // A single point has no line.
   std::string svg = formatted("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" points=\"", colour) +
                     points + "\"/>\n";
-  if (curve.size() == 1)
+  if (curve.size() == 1 && std::isfinite(curve[0].*value))
     svg += formatted("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", p.x(curve[0].step),
                      p.y(curve[0].*value), colour);
   return svg;
@@ -152,14 +153,18 @@ std::vector<std::pair<double, double>> test_losses(const RunSummary& summary) {
   ends.push_back(static_cast<double>(summary.last_step));
   std::vector<std::pair<double, double>> found;
   for (const LoggedEpoch& epoch : summary.epochs)
-    if (epoch.epoch >= 1 && epoch.epoch <= ends.size())
+    if (epoch.epoch >= 1 && epoch.epoch <= ends.size() && std::isfinite(epoch.test_loss))
       found.emplace_back(ends[epoch.epoch - 1], epoch.test_loss);
   return found;
 }
 
 std::string loss_panel(const RunSummary& summary, double top) {
   double most = 0;
-  for (const Point& point : summary.curve) most = std::max(most, point.loss);
+  const Point* no_number = nullptr;
+  for (const Point& point : summary.curve) {
+    if (std::isfinite(point.loss)) most = std::max(most, point.loss);
+    if (!std::isfinite(point.loss) && no_number == nullptr) no_number = &point;
+  }
   const auto tests = test_losses(summary);
   for (const auto& [step, loss] : tests) most = std::max(most, loss);
   const Panel p = panel(top + 16, 190, 1, last_step(summary), most);
@@ -168,6 +173,9 @@ std::string loss_panel(const RunSummary& summary, double top) {
   for (const auto& [step, loss] : tests)
     svg += formatted("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\" stroke=\"white\"/>\n", p.x(step),
                      p.y(loss), kVermillion);
+  if (no_number != nullptr)
+    svg += text_at(kLeft + 12, p.top + 20, formatted("no number from about step %.0f on", no_number->step),
+                   Anchor::start, formatted(" fill=\"%s\" font-weight=\"bold\"", kVermillion).c_str());
   std::vector<Key> keys{{kBlue, "training, mean of all ranks", Key::Shape::line}};
   if (!tests.empty()) keys.push_back({kVermillion, "test images, after an epoch", Key::Shape::dot});
   return svg + legend(top, keys);

@@ -41,12 +41,14 @@ std::string text_of(const RunSummary& summary) {
   text += "\n";
   if (!summary.epochs.empty()) text += "\nepoch    loss  test loss  accuracy  samples/s\n";
   for (const LoggedEpoch& epoch : summary.epochs)
-    text += formatted("%5u  %6.4f     %6.4f    %6.4f  %9.0f\n", epoch.epoch, epoch.loss, epoch.test_loss,
-                      epoch.accuracy, epoch.samples_per_second);
+    text += formatted("%5u  %6.4f     %6.4f    %6.4f  %9.0f\n", epoch.epoch, shown(epoch.loss),
+                      shown(epoch.test_loss), shown(epoch.accuracy), shown(epoch.samples_per_second));
   text += rank_rows(summary);
   std::string notes;
   if (summary.ranks.size() < summary.size)
     notes += "no log of " + how_many(summary.size - summary.ranks.size(), "rank") + "\n";
+  if (summary.former > 0)
+    notes += how_many(summary.former, "log") + " of an earlier run with more ranks left out\n";
   if (!summary.unfinished.empty()) notes += how_many(summary.unfinished.size(), "rank") + " did not end well\n";
   for (const std::string& error : summary.errors) notes += printable(error) + "\n";
   if (summary.unreadable > 0) notes += how_many(summary.unreadable, "line") + " could not be read\n";
@@ -81,6 +83,7 @@ Json json_of(const RunSummary& summary) {
           {"most_memory_bytes", summary.most_memory},
           {"unfinished", summary.unfinished},
           {"errors", summary.errors},
+          {"former_logs", summary.former},
           {"unreadable_lines", summary.unreadable},
           {"epochs", std::move(epochs)},
           {"ranks", std::move(ranks)}};

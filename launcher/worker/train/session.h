@@ -57,9 +57,13 @@ class Session {
 
   const Place& place() const { return place_; }
   Transport& transport() { return *transport_; }
-  // What the process ends with where nothing goes wrong.
-  Outcome outcome() const { return outcome_; }
-  void set_outcome(Outcome outcome) { outcome_ = outcome; }
+  // What the process ends with where nobody is lost: all ranks come to it together, and rank 0 says the error,
+  // if there is one.
+  const Ending& ending() const { return ending_; }
+  void end_with(Outcome outcome, Error error = {}) {
+    const bool says = place_.rank == 0 && !error.cause.empty();
+    ending_ = {outcome, std::move(error), {}, says};
+  }
   std::string_view transport_name() const { return place_.size == 1 ? "none" : "gloo"; }
 
   TcpStore* store() { return store_.get(); }
@@ -91,7 +95,7 @@ class Session {
   const SessionSettings settings_;
   Device& device_;
   Place place_;
-  Outcome outcome_ = Outcome::done;
+  Ending ending_{Outcome::done, {}, {}, false};
   std::unique_ptr<TcpStoreServer> server_;  // rank 0's
   std::unique_ptr<TcpStore> store_;
   std::unique_ptr<Heart> heart_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "envtools/hash/hash.h"
@@ -53,6 +54,12 @@ std::string list(const std::vector<std::size_t>& ranks) {
 }
 
 }  // namespace
+
+Error divergence_after(const Position& position) {
+  return {ErrorKind::invalid,
+          "the training diverged: the loss is not a number after step " + std::to_string(position.steps),
+          "--lr takes a smaller learning rate"};
+}
 
 Trainer::Trainer(Device& device, Transport& transport, const DataSet& data, const TrainSettings& settings)
     : device_(device),
@@ -282,6 +289,7 @@ Result<EpochReport> Trainer::train(std::uint32_t epoch, const Border& border) {
   report.loss = (*totals)[0] / counted;
   report.train_accuracy = (*totals)[1] / counted;
   PINSTEP_TRY(evaluate(report));
+  has_diverged_ = !std::isfinite(report.loss) || !std::isfinite(report.test_loss);
   if (report.steps == steps.steps()) {
     position_ = {epoch + 1, 0, position_.steps};
   } else if (transport_.rank() == 0) {  // the epoch is not over: a run that goes on here counts on
@@ -327,9 +335,14 @@ Result<Checkpoint> Trainer::checkpoint() {
   checkpoint.settings.insert(identity_.free.begin(), identity_.free.end());
   // What this epoch has counted so far is each rank's own: rank 0 takes it over.
   PINSTEP_TRY(transport_.all_reduce(totals_.array(), Reduction::sum, stream_));
-  if (transport_.rank() != 0) PINSTEP_TRY(device_.zero(stream_, totals_.array()));
   PINSTEP_TRY(note_totals());
-  if (transport_.rank() != 0) return checkpoint;
+  has_diverged_ = !std::isfinite(told_loss_);
+  if (has_diverged_) return tl::unexpected(divergence_after(position_));
+  if (transport_.rank() != 0) {
+    PINSTEP_TRY(device_.zero(stream_, totals_.array()));
+    told_loss_ = 0;
+    return checkpoint;
+  }
   for (const NamedArray& named : state()) {
     const auto bytes = to_host<char>(named.array);
     if (!bytes) return tl::unexpected(bytes.error());

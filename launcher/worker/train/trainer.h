@@ -47,6 +47,9 @@ struct StepReport {
   double loss = 0;    // mean of this rank's samples, before the step
 };
 
+// What is wrong where the loss is no number any more.
+Error divergence_after(const Position& position);
+
 class Trainer {
  public:
   // All ranks together: they compare their settings and data, take rank 0's initial parameters and check that
@@ -60,6 +63,9 @@ class Trainer {
   // Between two steps; whether to go on, the same on all ranks.
   using Border = std::function<Result<bool>()>;
 
+  // Whether a loss was no number any more, over an epoch, its test or at checkpoint(); the same on all ranks.
+  bool has_diverged() const { return has_diverged_; }
+
   // One pass over the data, or what is left of it after resume(); then over the test images. The epoch counts
   // from 1. Errors: those of the transport and of `border`.
   Result<EpochReport> train(std::uint32_t epoch, const Border& border = {});
@@ -67,7 +73,8 @@ class Trainer {
 
   // The epoch counts on at its end. All ranks are at the same place.
   const Position& position() const { return position_; }
-  // All ranks together, between two steps. Only rank 0's has arrays in it. Errors: those of the transport.
+  // All ranks together, between two steps. Only rank 0's has arrays in it. Errors: invalid (the training has
+  // diverged: nobody would go on from there), those of the transport.
   Result<Checkpoint> checkpoint();
   // Goes on from rank 0's checkpoint, where it has one; all ranks together, before the first step. Returns
   // whether there was one. Errors: conflict (it is of another run), those of the transport.
@@ -145,6 +152,7 @@ class Trainer {
   std::function<void(const StepReport&)> on_step_;
   double told_loss_ = 0;  // of totals_, that steps have told
   Position position_;
+  bool has_diverged_ = false;
   double step_began_ = 0;
 };
 

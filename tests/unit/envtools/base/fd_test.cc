@@ -155,6 +155,61 @@ TEST_F(ReadFile, LeavesNoDescriptorOpen) {
   ::close(after);
 }
 
+class ReplaceFile : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+  std::string text_of(const std::string& name) const {
+    const auto file = read_file(path(name), 100, Links::followed);
+    return file ? file->text : file.error().cause;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(ReplaceFile, MakesOrReplacesAFile) {
+  for (const char* text : {"one", "two"}) {
+    EXPECT_TRUE(replace_file(path("file"), text));
+    EXPECT_EQ(text_of("file"), text);
+  }
+}
+
+TEST_F(ReplaceFile, ReplacesWhatALinkLeadsToAndNotTheLink) {
+  write_file(path("file"), "old");
+  for (const char* target : {"file", "missing"}) {
+    const std::string link = path("link-to-") + target;
+    ASSERT_EQ(::symlink(target, link.c_str()), 0);
+    EXPECT_TRUE(replace_file(link, "new"));
+    EXPECT_EQ(text_of(target), "new");
+    struct stat info {};
+    ASSERT_EQ(::lstat(link.c_str(), &info), 0);
+    EXPECT_TRUE(S_ISLNK(info.st_mode));
+  }
+}
+
+TEST_F(ReplaceFile, WritesToAFifoThatStaysOne) {
+  const std::string fifo = path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const UniqueFd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_TRUE(replace_file(fifo, "text"));
+  char read[8] = "";
+  EXPECT_EQ(::read(reader.get(), read, sizeof read), 4);
+  struct stat info {};
+  ASSERT_EQ(::lstat(fifo.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISFIFO(info.st_mode));
+}
+
+// Links to the devices: where this went wrong, the machine's own would be gone.
+TEST_F(ReplaceFile, WritesToADevice) {
+  ASSERT_EQ(::symlink("/dev/null", path("null").c_str()), 0);
+  ASSERT_EQ(::symlink("/dev/full", path("full").c_str()), 0);
+  EXPECT_TRUE(replace_file(path("null"), "text"));
+  EXPECT_THAT(replace_file(path("full"), "text"),
+              FailsWith(ErrorKind::no_space, "cannot write '" + path("full") + "': No space left on device"));
+  struct stat info {};
+  ASSERT_EQ(::stat(path("null").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISCHR(info.st_mode));
+}
+
 TEST(WriteMessage, WritesTheWholeText) {
   const auto end = testing_support::in_child([] {
     write_message(STDOUT_FILENO, "one line\n");

@@ -172,6 +172,85 @@ TEST(RunLog, AnythingCanBeRead) {
   }
 }
 
+// A start of so many ranks at that time, and steps [first, last] of `own` milliseconds.
+std::string part_of_log(std::uint32_t ranks, int time, int first, int last, double own) {
+  std::string text = dump_json({{"event", "start"}, {"ranks", ranks}, {"node", "n"}, {"time", time}}) + "\n";
+  for (int step = first; step <= last; ++step)
+    text += dump_json({{"event", "step"},
+                       {"step", step},
+                       {"samples", 8},
+                       {"seconds", own * 1e-3},
+                       {"waited", 0},
+                       {"loss", 1.0}}) +
+            "\n";
+  return text;
+}
+
+TEST(RunSummary, WhatFewerRanksDidLaterIsNotComparedWithWhatMoreDidBefore) {
+  RunLog run;
+  add_log(run, 0, part_of_log(2, 100, 1, 20, 50) + part_of_log(1, 200, 11, 40, 90));
+  add_log(run, 1, part_of_log(2, 101, 1, 20, 50));
+  const RunSummary summary = summarize(run);
+  EXPECT_EQ(summary.size, 1U);
+  EXPECT_EQ(summary.former, 1U);
+  ASSERT_EQ(summary.ranks.size(), 1U);
+  EXPECT_FALSE(summary.ranks[0].is_straggler);
+  EXPECT_NEAR(summary.ranks[0].own, 0.09, 1e-9);
+  // Ten steps of two ranks and thirty of one: what was done again counts once.
+  EXPECT_EQ(summary.steps, 40U);
+  EXPECT_NEAR(summary.samples_per_second, (10 * 16 + 30 * 8) / (10 * 0.05 + 30 * 0.09), 1e-6);
+  EXPECT_TRUE(summary.unfinished == std::vector<std::uint32_t>{0});
+  EXPECT_THAT(text_of(summary), HasSubstr("\n1 log of an earlier run with more ranks left out\n"));
+}
+
+TEST(RunSummary, NorWhatMoreRanksDoWithWhatFewerDid) {
+  RunLog run;
+  add_log(run, 0, part_of_log(1, 100, 1, 20, 90) + part_of_log(2, 200, 21, 30, 50));
+  add_log(run, 1, part_of_log(2, 199, 21, 30, 50));
+  const RunSummary summary = summarize(run);
+  EXPECT_EQ(summary.size, 2U);
+  EXPECT_EQ(summary.former, 0U);
+  for (const RankSummary& rank : summary.ranks) EXPECT_DOUBLE_EQ(rank.factor, 1);
+}
+
+TEST(RunText, ALossThatIsNoNumberIsShownAsNone) {
+  RunLog run;
+  add_log(
+      run, 0,
+      part_of_log(1, 1, 1, 3, 5) +
+          R"({"event":"step","step":4,"samples":8,"seconds":0.1,"waited":0,"loss":null})"
+          "\n"
+          R"({"event":"epoch","epoch":1,"loss":null,"test_loss":null,"accuracy":0.1,"samples_per_second":9})");
+  const RunSummary summary = summarize(run);
+  EXPECT_THAT(text_of(summary), HasSubstr("    1     nan        nan    0.1000          9\n"));
+  EXPECT_THAT(dump_json(json_of(summary)), HasSubstr(R"("loss":null,"test_loss":null,"accuracy":0.1)"));
+  const std::string svg = svg_of(summary);
+  EXPECT_THAT(svg, HasSubstr("no number from about step 4 on"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST(RunLog, NumbersThatNoRunHasAreHarmless) {
+  const std::vector<std::string> values{"1e308", "-1e308", "1e-310", "-1e-310", "3e38", "1e-37",
+                                        "-1",    "0",      "1e999",  "null",    "\"\"", "18446744073709551615"};
+  for (const char* key : {"step", "epoch", "samples", "seconds", "waited", "loss"})
+    for (const std::string& value : values) {
+      std::string text = R"({"event":"start","ranks":1})";
+      for (int step = 1; step <= 3; ++step) {
+        std::string line =
+            R"({"event":"step","step":S,"epoch":1,"samples":8,"seconds":0.1,"waited":0,"loss":1})";
+        line.replace(line.find('S', 10), 1, std::to_string(step));
+        const std::size_t at = line.find(key, 16) + std::string_view(key).size() + 2;
+        if (step > 1) line.replace(at, line.find_first_of(",}", at) - at, value);
+        text += "\n" + line;
+      }
+      RunLog run;
+      add_log(run, 0, text);
+      const RunSummary summary = summarize(run);
+      EXPECT_THAT(svg_of(summary), Not(testing::AnyOf(HasSubstr("nan"), HasSubstr("inf")))) << text;
+      EXPECT_THAT(text_of(summary), HasSubstr("1 rank on 1 node")) << text;
+    }
+}
+
 TEST(Ticks, AreRoundAndCoverTheRange) {
   EXPECT_THAT(ticks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
   EXPECT_THAT(ticks(0, 0.7, 5),
