@@ -135,7 +135,7 @@ class Solving {
     request.path = spec_.path;
     request.virtual_packages = profile;
     request.channel_priority = priority_to_lock(options_, before_);
-    request.preferred = preferred(request, platform);
+    request.preferred = preferred(request, Manager::conda);
     auto conda = solve_conda(options_.programs, options_.environment, request);
     if (!conda) return tl::unexpected(conda.error());
     note_solver(lock, *conda);
@@ -145,7 +145,7 @@ class Solving {
         lock.channels.push_back(locked);
     }
     if (!spec_.pip.empty())
-      if (auto done = add_wheels(lock, conda->packages, profile, platform); !done) return done;
+      if (auto done = add_wheels(lock, conda->packages, request); !done) return done;
     std::move(conda->packages.begin(), conda->packages.end(), std::back_inserter(lock.packages));
     lock.platforms.push_back(platform);
     lock.content_hash[platform] = content_hash(spec_);
@@ -179,7 +179,8 @@ class Solving {
 
   // What stays of the lock before: nothing where more than the spec has changed, since a build for processors
   // also fits nodes with GPUs.
-  std::vector<Preferred> preferred(const SolveRequest& request, const std::string& platform) const {
+  std::vector<Preferred> preferred(const SolveRequest& request, Manager manager) const {
+    const std::string& platform = request.platform;
     std::vector<Preferred> staying;
     if (before_ == nullptr || options_.update.all) return staying;
     if (recorded_profile(*before_, platform) != request.virtual_packages ||
@@ -188,14 +189,16 @@ class Solving {
       return staying;
     const auto& moving = options_.update.names;
     for (const LockedPackage& package : before_->packages)
-      if (package.manager == Manager::conda && package.platform == platform &&
+      if (package.manager == manager && package.platform == platform &&
           std::find(moving.begin(), moving.end(), package.name) == moving.end())
         staying.push_back({package.name, package.version, package.sha256});
     return staying;
   }
 
+  // `solved`: what the conda part was the answer to.
   Result<void> add_wheels(Lock& lock, const std::vector<LockedPackage>& conda,
-                          const std::vector<VirtualPackage>& profile, const std::string& platform) const {
+                          const SolveRequest& solved) const {
+    const std::string& platform = solved.platform;
     const auto python = std::find_if(conda.begin(), conda.end(),
                                      [](const LockedPackage& package) { return package.name == "python"; });
     if (python == conda.end())
@@ -206,11 +209,12 @@ class Solving {
     options_.progress("resolving the pip list for " + platform);
     PipRequest request;
     set_common(request, platform, "uv");
+    request.preferred = preferred(solved, Manager::pip);
     request.lines = spec_.pip;
     request.path = spec_.path;
     request.directory = directory_of(spec_.path);
     request.python = python->version;
-    request.glibc = version_of(profile, "__glibc");
+    request.glibc = version_of(solved.virtual_packages, "__glibc");
     request.provided = provided_distributions(conda);
     auto answer = solve_pip(options_.programs, options_.environment, request);
     if (!answer) return tl::unexpected(answer.error());

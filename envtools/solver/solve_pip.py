@@ -49,6 +49,8 @@ def solve(request):
                      if _is_version(text))
         _write(work, "requirements.in", lines)
         _write(work, "provided.txt", [f"{name} @ file://{urllib.parse.quote(path)}" for name, path in stubs.items()])
+        if preferences := _preferences(request, stubs):
+            _write(work, "pylock.toml", preferences)
         _run_uv(request, work)
         with open(os.path.join(work, "pylock.toml"), "rb") as file:
             found = tomllib.load(file).get("packages", [])
@@ -136,6 +138,15 @@ def _platform(request):
     return machine, int(glibc[1])
 
 
+def _preferences(request, stubs):
+    """A pylock.toml of what is to stay where it fits, as uv finds it before it writes its own."""
+    lines = []
+    for package in request.get("preferred", []):
+        if package["name"] not in stubs and _is_version(package["version"]):
+            lines += ["[[packages]]", f'name = "{package["name"]}"', f'version = "{package["version"]}"']
+    return ['lock-version = "1.0"', 'created-by = "pinstep"', *lines] if lines else []
+
+
 def _run_uv(request, work):
     machine, glibc = _platform(request)
     known = max((minor for minor in MANYLINUX if minor <= glibc), default=MANYLINUX[0])
@@ -145,6 +156,7 @@ def _run_uv(request, work):
                "--only-binary", ":all:", "--python", sys.executable, "--no-python-downloads",
                "--python-version", request["python"], "--python-platform", f"{machine}-manylinux_2_{known}",
                "--no-header", "--no-annotate", "--no-progress", "--color", "never",
+               *(["--exclude-newer", request["exclude_newer"]] if "exclude_newer" in request else []),
                "--cache-dir", request["cache"], *(["--offline"] if request["offline"] else [])]
     if any(line["text"].strip() == "--pre" for line in request["lines"]):
         command += ["--prerelease", "allow"]

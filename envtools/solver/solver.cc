@@ -24,6 +24,10 @@ Json json_of(const SolveCommon& request) {
   json["cache"] = request.cache;
   json["timeout"] = request.time_limit.count();
   if (!request.exclude_newer.empty()) json["exclude_newer"] = request.exclude_newer;
+  json["preferred"] = Json::array();
+  for (const Preferred& package : request.preferred)
+    json["preferred"].push_back(
+        {{"name", package.name}, {"version", package.version}, {"sha256", package.sha256}});
   json["access"] = json_of(request.access);
   return json;
 }
@@ -165,10 +169,6 @@ std::string format_solve_request(const SolveRequest& request) {
                                         {"version", package.version},
                                         {"build", package.build.empty() ? "0" : package.build}});
   json["channel_priority"] = request.channel_priority;
-  json["preferred"] = Json::array();
-  for (const Preferred& package : request.preferred)
-    json["preferred"].push_back(
-        {{"name", package.name}, {"version", package.version}, {"sha256", package.sha256}});
   return dump_json(json);
 }
 

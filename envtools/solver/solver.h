@@ -16,16 +16,6 @@
 
 namespace pinstep {
 
-// What both requests say.
-struct SolveCommon {
-  std::string platform;
-  bool offline = false;
-  std::string cache;  // absolute; what was fetched
-  std::chrono::seconds time_limit{600};
-  std::string exclude_newer;  // the cutoff (cutoff.h); empty: none
-  Access access;
-};
-
 // A package of a lock that is solved anew: stays where it fits.
 struct Preferred {
   std::string name, version;
@@ -34,13 +24,23 @@ struct Preferred {
   bool operator==(const Preferred&) const = default;
 };
 
+// What both requests say.
+struct SolveCommon {
+  std::string platform;
+  bool offline = false;
+  std::string cache;  // absolute; what was fetched
+  std::chrono::seconds time_limit{600};
+  std::string exclude_newer;  // the cutoff (cutoff.h); empty: none
+  std::vector<Preferred> preferred;
+  Access access;
+};
+
 struct SolveRequest : SolveCommon {
   std::vector<Channel> channels;  // in order of priority
   std::vector<SpecLine> specs;
   std::string path;  // of the spec, for messages
   std::vector<VirtualPackage> virtual_packages;
   std::string channel_priority = "flexible";  // as conda's default
-  std::vector<Preferred> preferred;
 };
 
 struct PipRequest : SolveCommon {

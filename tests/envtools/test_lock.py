@@ -168,6 +168,20 @@ def test_what_a_channel_no_longer_has_does_not_stay(moved_on):
     assert moved_on.json()["changes"] == ["+ numpy 1.24.2 (linux-64)", "↓ xz 5.4.0 → 5.3.0 (linux-64)"]
 
 
+def test_wheels_stay_where_they_fit(locker):
+    write_wheel(locker.wheels, "tool", "1.0", requires=["helper"])
+    write_wheel(locker.wheels, "helper", "1.0")
+    locker.spec("python", pip=["tool"])
+    assert locker.lock().returncode == 0
+    for name in ("tool", "helper", "extra"):
+        write_wheel(locker.wheels, name, "2.0", requires=["helper"] if name == "tool" else [])
+    locker.spec("python", pip=["tool", "extra"])
+    assert locker.json()["changes"] == ["+ extra 2.0 (linux-64, pip)"]
+    assert locker.json("--update=helper")["changes"] == ["↑ helper 1.0 → 2.0 (linux-64, pip)"]
+    locker.spec("python", pip=["tool>=2", "extra"])
+    assert locker.json()["changes"] == ["↑ tool 1.0 → 2.0 (linux-64, pip)"]
+
+
 # ---- priority, date, time
 
 def test_a_channels_priority_is_recorded_and_stays(locker):

@@ -45,12 +45,12 @@ std::string answer_with(const std::string& fields) {
 TEST(SolveRequest, IsTheContracts) {
   EXPECT_EQ(
       format_solve_request(a_request()),
-      R"({"contract":1,"platform":"linux-64","offline":false,"cache":"/cache","timeout":600,)"
+      R"({"contract":1,"platform":"linux-64","offline":false,"cache":"/cache","timeout":600,"preferred":[],)"
       R"("access":{"credentials":{},"proxies":{},"certificates":""},)"
       R"("channels":[{"name":"conda-forge","url":"https://example.org/conda-forge","mirrors":[]}],)"
       R"("specs":["python 3.11.*","numpy"],)"
       R"("virtual_packages":[{"name":"__archspec","version":"1","build":"x86_64"},)"
-      R"({"name":"__glibc","version":"2.28","build":"0"}],"channel_priority":"flexible","preferred":[]})");
+      R"({"name":"__glibc","version":"2.28","build":"0"}],"channel_priority":"flexible"})");
 }
 
 TEST(SolveRequest, SaysWhatStaysAndWhatIsTooNew) {
@@ -76,7 +76,7 @@ TEST(PipRequest, IsTheContracts) {
   request.access = {{{"https://h", "https://_u:p@h"}}, {{"http", "http://p"}}, "/c"};
   EXPECT_EQ(
       format_pip_request(request),
-      R"({"contract":1,"platform":"linux-64","offline":true,"cache":"/cache","timeout":600,)"
+      R"({"contract":1,"platform":"linux-64","offline":true,"cache":"/cache","timeout":600,"preferred":[],)"
       R"("access":{"credentials":{"https://h":"https://_u:p@h"},"proxies":{"http":"http://p"},"certificates":"/c"},)"
       R"("path":"/w/environment.yml","directory":"/w","python":"3.11.2","glibc":"2.28",)"
       R"("lines":[{"text":"requests[socks]>=2","line":7}],"provided":{"numpy":"1.26"}})");
