@@ -32,8 +32,8 @@ struct NicAssignment {
 };
 
 // Lexicographically best in (most bandwidth, least level_cost, least rail_mismatch, cards in bus order).
-// At most 32 GPUs and 64 cards; `limit` bounds the search in steps.
-NicAssignment assign_nics(const Levels& levels, std::size_t limit = 4'000'000);
+// At most 32 GPUs and 64 cards; `limit` bounds the search in steps of some nanoseconds.
+NicAssignment assign_nics(const Levels& levels, std::size_t limit = 100'000'000);
 
 // The value of any choice of a card for each GPU.
 NicAssignment value_nics(const Levels& levels, std::vector<std::size_t> nic);

@@ -1,38 +1,22 @@
 // The value of a GPU depends on how many others its card serves. For given loads of the cards it does
 // not: then the best choice is an assignment problem. So: go through the loads, leave out those that
-// cannot be best, solve the rest.
+// cannot be best, solve the rest. Cards that are equally far from every GPU are a class: until rails and bus
+// order decide, only the loads of a class count, not which of its cards has which.
 #include <algorithm>
 #include <bit>
-#include <compare>
 #include <map>
 #include <numeric>
 
 #include "launcher/assign/assign.h"
+#include "launcher/assign/assignment_problem.h"
 
 namespace pinstep {
 namespace {
 
 using Loads = std::vector<std::size_t>;  // GPUs of each card
 
-// The objective as one additive cost, compared field by field.
-struct Cost {
-  std::int64_t lost = 0;   // bandwidth a GPU does not get
-  std::int64_t minor = 0;  // level cost, then rails
-  __int128 order = 0;      // cards as digits: the least is first in bus order
-
-  Cost& operator+=(const Cost& other) {
-    lost += other.lost, minor += other.minor, order += other.order;
-    return *this;
-  }
-  Cost& operator-=(const Cost& other) {
-    lost -= other.lost, minor -= other.minor, order -= other.order;
-    return *this;
-  }
-  friend Cost operator-(Cost a, const Cost& b) { return a -= b; }
-  auto operator<=>(const Cost&) const = default;
-};
-
 constexpr std::int64_t kRails = 1024;  // more than there are GPUs
+constexpr int kOrderBits = 112;        // of a sum of digits: leaves room for sums of these
 
 // A multiple of all loads that cards can have and of the weights' unit.
 std::int64_t unit_for(std::size_t gpus) {
@@ -47,44 +31,6 @@ std::int64_t value(std::int64_t unit, Level level, std::size_t load) {
                   unit / static_cast<std::int64_t>(load));
 }
 
-// The assignment problem with as many slots as rows: the Hungarian method with potentials, which needs no
-// more of Cost than that it is an ordered group. Returns the slot of each row.
-std::vector<std::size_t> solve(const std::vector<std::vector<Cost>>& cost) {
-  const std::size_t size = cost.size();
-  const Cost infinite{INT64_MAX / 4, 0, 0};
-  std::vector<Cost> row_potential(size + 1), slot_potential(size + 1);
-  std::vector<std::size_t> row_of(size + 1, 0), way(size + 1, 0);
-  for (std::size_t row = 1; row <= size; ++row) {
-    row_of[0] = row;
-    std::size_t slot = 0;
-    std::vector<Cost> least(size + 1, infinite);
-    std::vector<bool> used(size + 1, false);
-    do {
-      used[slot] = true;
-      const std::size_t at = row_of[slot];
-      Cost delta = infinite;
-      std::size_t next = 0;
-      for (std::size_t s = 1; s <= size; ++s) {
-        if (used[s]) continue;
-        const Cost reduced = cost[at - 1][s - 1] - row_potential[at] - slot_potential[s];
-        if (reduced < least[s]) least[s] = reduced, way[s] = slot;
-        if (least[s] < delta) delta = least[s], next = s;
-      }
-      for (std::size_t s = 0; s <= size; ++s) {
-        if (used[s])
-          row_potential[row_of[s]] += delta, slot_potential[s] -= delta;
-        else
-          least[s] -= delta;
-      }
-      slot = next;
-    } while (row_of[slot] != 0);
-    for (; slot != 0; slot = way[slot]) row_of[slot] = row_of[way[slot]];
-  }
-  std::vector<std::size_t> slots(size);
-  for (std::size_t s = 1; s <= size; ++s) slots[row_of[s] - 1] = s - 1;
-  return slots;
-}
-
 class Search {
  public:
   Search(const Levels& levels, std::size_t limit)
@@ -92,26 +38,30 @@ class Search {
         gpus_(levels.size()),
         cards_(levels.front().size()),
         limit_(limit),
-        unit_(unit_for(gpus_)) {
+        unit_(unit_for(gpus_)),
+        nominal_(cards_, 0) {
+    for (const std::size_t card : rails()) ++nominal_[card];
     group_equal_cards();
     bound_the_rest();
   }
 
   NicAssignment run() {
-    remember(greedy_loads());
     Loads loads(cards_, 0);
+    // As good as none can be better, and no other has all GPUs on their rails.
+    NicAssignment on_rails = value_nics(levels_, rails());
+    if (Cost{total() - on_rails.bandwidth, on_rails.level_cost, 0} == least_cost(0, gpus_, loads))
+      return on_rails;
+    remember(greedy_loads());
     visit(0, gpus_, loads);
-    std::optional<std::pair<Cost, std::vector<std::size_t>>> best;
     // The likely ones first: the others are then seen not to be better without being solved.
     std::stable_sort(best_loads_.begin(), best_loads_.end(), [&](const Loads& a, const Loads& b) {
-      return off_rail_in_any_order(a) < off_rail_in_any_order(b);
+      return off_rail(0, to_arrange(a)) < off_rail(0, to_arrange(b));
     });
     for (const Loads& candidate : best_loads_) {
-      if (best && off_rail_in_any_order(candidate) > best->first.minor % kRails) continue;
-      Loads permuted = candidate;
-      place_class(0, permuted, best);
+      Arrangement arrangement = to_arrange(candidate);
+      arrange(0, arrangement);
     }
-    return result(best->second);
+    return result();
   }
 
  private:
@@ -127,9 +77,11 @@ class Search {
       for (const auto& row : levels_) column.push_back(row[card]);
       classes[column].push_back(card);
     }
-    for (auto& [column, members] : classes) classes_.push_back(std::move(members));
-    for (const auto& members : classes_)
-      for (std::size_t i = 0; i < members.size(); ++i) order_.push_back({members[i], i > 0});
+    for (const auto& [column, members] : classes) {
+      for (std::size_t i = 0; i < members.size(); ++i)
+        order_.push_back({members[i], classes_, order_.size() + members.size() - i});
+      ++classes_;
+    }
   }
 
   // What each card can give to so many GPUs at the very most, and how near they can be at best. rest_[i][r]:
@@ -154,6 +106,12 @@ class Search {
           rest_[i][r] = std::max(rest_[i][r], most_[order_[i].card][load] + rest_[i + 1][r - load]);
   }
 
+  std::vector<std::size_t> rails() const {
+    std::vector<std::size_t> cards;
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) cards.push_back(nominal_rail(gpu, gpus_, cards_));
+    return cards;
+  }
+
   Loads greedy_loads() const {
     Loads loads(cards_, 0);
     for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
@@ -162,11 +120,24 @@ class Search {
         if (value_of(gpu, card, loads[card] + 1) > value_of(gpu, best, loads[best] + 1)) best = card;
       ++loads[best];
     }
+    for (std::size_t i = 0; i < cards_; i = order_[i].end) {
+      Loads of_class = of_members(i, loads);
+      std::sort(of_class.rbegin(), of_class.rend());
+      for (std::size_t j = i; j < order_[i].end; ++j) loads[order_[j].card] = of_class[j - i];
+    }
     return loads;
   }
 
-  // What each GPU and all cards can give at most when the first `i` cards have these loads.
-  bool can_be_best(std::size_t i, std::size_t left, const Loads& loads) const {
+  // Of the cards of one class, from the ith in order on.
+  Loads of_members(std::size_t i, const Loads& loads) const {
+    Loads of_class;
+    for (std::size_t j = i; j < order_[i].end; ++j) of_class.push_back(loads[order_[j].card]);
+    return of_class;
+  }
+
+  // No choice costs less when the first `i` cards have these loads, by what each GPU and all cards can give at
+  // most.
+  Cost least_cost(std::size_t i, std::size_t left, const Loads& loads) const {
     std::int64_t by_cards = rest_[i][left];
     std::int64_t levels_of_cards = 0;
     for (std::size_t j = 0; j < i; ++j) {
@@ -188,127 +159,212 @@ class Search {
       by_gpus += most;
       levels += nearest;
     }
-    return Cost{total() - std::min(by_cards, by_gpus), std::max(levels, levels_of_cards), 0} <= best_;
+    return {total() - std::min(by_cards, by_gpus), std::max(levels, levels_of_cards), 0};
   }
 
   std::int64_t total() const { return unit_ * static_cast<std::int64_t>(gpus_); }
 
+  // Whether it can be with the GPUs chosen that the first `i` cards have, each as many as its load. The other
+  // cards are there for as many GPUs as want them.
+  bool can_be_best(std::size_t i, const Loads& loads) {
+    Loads fixed(cards_, 0);
+    for (std::size_t j = 0; j < i; ++j) fixed[order_[j].card] = loads[order_[j].card];
+    const Loads card_of_slot = slots_of(fixed);
+    const Loads alone(cards_, 1);
+    std::vector<std::vector<Cost>> cost(gpus_);
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
+      for (const std::size_t card : card_of_slot) cost[gpu].push_back(far_cost(gpu, card, loads));
+      Cost least{total(), 0, 0};
+      for (std::size_t j = i; j < cards_; ++j) least = std::min(least, far_cost(gpu, order_[j].card, alone));
+      cost[gpu].resize(gpus_, least);
+    }
+    Cost sum;
+    const auto slots = solve_assignment(cost, work_);
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) sum += cost[gpu][slots[gpu]];
+    return sum <= best_;
+  }
+
   void visit(std::size_t i, std::size_t left, Loads& loads) {
-    if (++steps_ > limit_ || !can_be_best(i, left, loads)) return;
+    work_ += gpus_ * cards_;
+    if (is_over() || least_cost(i, left, loads) > best_) return;
     if (i == cards_) {
       if (left == 0) remember(loads);
       return;
     }
-    const auto [card, has_twin] = order_[i];
-    const std::size_t most = has_twin ? std::min(left, loads[order_[i - 1].card]) : left;
-    for (std::size_t load = most + 1; load-- > 0;) {
+    const auto& [card, group, end] = order_[i];
+    const bool is_first = i == 0 || order_[i - 1].group != group;
+    if (i > 0 && is_first && !can_be_best(i, loads)) return;
+    // Equal to the card before it: takes no more GPUs than that.
+    for (std::size_t load = is_first ? left : std::min(left, loads[order_[i - 1].card]); load > 0; --load) {
       loads[card] = load;
       visit(i + 1, left - load, loads);
     }
     loads[card] = 0;
+    visit(end, left, loads);
   }
 
-  std::vector<std::size_t> match(const Loads& loads, bool to_the_end, Cost& sum) const {
-    std::vector<std::size_t> card_of_slot;
-    for (std::size_t card = 0; card < cards_; ++card)
+  Cost far_cost(std::size_t gpu, std::size_t card, const Loads& loads) const {
+    return {unit_ - value_of(gpu, card, loads[card]), static_cast<std::int64_t>(levels_[gpu][card]), 0};
+  }
+
+  static Loads slots_of(const Loads& loads) {
+    Loads card_of_slot;
+    for (std::size_t card = 0; card < loads.size(); ++card)
       card_of_slot.insert(card_of_slot.end(), loads[card], card);
-    // As many leading digits as the number holds: 126 bits.
-    const std::size_t digits =
-        std::min(gpus_, static_cast<std::size_t>(126 / std::max(1, static_cast<int>(std::bit_width(cards_)))));
-    std::vector<__int128> digit(gpus_, 0);
-    for (std::size_t gpu = digits; gpu-- > 0;)
-      digit[gpu] = gpu + 1 == digits ? 1 : digit[gpu + 1] * static_cast<__int128>(cards_);
-    const auto cost_of = [&](std::size_t gpu, std::size_t card) {
-      Cost cost{unit_ - value_of(gpu, card, loads[card]), static_cast<std::int64_t>(levels_[gpu][card]), 0};
-      if (!to_the_end) return cost;
-      cost.minor = cost.minor * kRails + (card == nominal_rail(gpu, gpus_, cards_) ? 0 : 1);
-      cost.order = digit[gpu] * static_cast<__int128>(card);
-      return cost;
-    };
-    std::vector<std::vector<Cost>> cost(gpus_);
-    for (std::size_t gpu = 0; gpu < gpus_; ++gpu)
-      for (const std::size_t card : card_of_slot) cost[gpu].push_back(cost_of(gpu, card));
-    std::vector<std::size_t> cards = solve(cost);
-    sum = {};
-    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
-      sum += cost[gpu][cards[gpu]];
-      cards[gpu] = card_of_slot[cards[gpu]];
-    }
-    return cards;
+    return card_of_slot;
   }
 
   void remember(const Loads& loads) {
-    Cost cost;
-    match(loads, false, cost);
-    if (best_loads_.empty() || cost < best_) {
-      best_ = cost;
+    const Loads card_of_slot = slots_of(loads);
+    std::vector<std::vector<Cost>> cost(gpus_);
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu)
+      for (const std::size_t card : card_of_slot) cost[gpu].push_back(far_cost(gpu, card, loads));
+    const auto slots = solve_assignment(cost, work_);
+    Cost sum;
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) sum += cost[gpu][slots[gpu]];
+    if (best_loads_.empty() || sum < best_) {
+      best_ = sum;
       best_loads_.clear();
     }
-    // The greedy start is of the same shape as one that the search finds.
-    if (cost == best_) best_loads_.push_back(loads);
+    // The greedy start is one that the search finds again.
+    if (sum == best_ && (best_loads_.empty() || loads != best_loads_.front())) best_loads_.push_back(loads);
   }
 
-  static std::int64_t missing(const Loads& wanted, const Loads& loads) {
+  // ---- stage two: rails and bus order, among the best loads
+
+  // Cards in order are given a capacity, one of those that are left for their class. A GPU is worth what it is
+  // at a card that is full, so that what is best is so in truth as well.
+  struct Arrangement {
+    Loads capacity;           // of each card
+    std::vector<Loads> left;  // for the rest of each class, ascending
+  };
+
+  // Every way to have these loads, up to the order of equal cards, is within these capacities, and worth the
+  // same. A card without GPUs may have as many as the others with the fewest; and where all are so far away
+  // that sharing costs nothing each may have as many as the one with most. Then all capacities of a class are
+  // the same, mostly.
+  Arrangement to_arrange(const Loads& loads) const {
+    Arrangement arrangement{Loads(cards_, 0), {}};
+    for (std::size_t i = 0; i < cards_; i = order_[i].end) {
+      Loads of_class = of_members(i, loads);
+      std::sort(of_class.begin(), of_class.end());
+      const std::size_t most = of_class.back();
+      const auto fewest = std::upper_bound(of_class.begin(), of_class.end(), std::size_t{0});
+      if (most > 0 && is_free_to_share(order_[i].card, most))
+        of_class.assign(of_class.size(), most);
+      else if (most > 0)
+        std::fill(of_class.begin(), fewest, *fewest);
+      arrangement.left.push_back(std::move(of_class));
+    }
+    return arrangement;
+  }
+
+  bool is_free_to_share(std::size_t card, std::size_t users) const {
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu)
+      if (value_of(gpu, card, users) != value_of(gpu, card, 1)) return false;
+    return true;
+  }
+
+  static std::int64_t missing(const Loads& wanted, const Loads& capacity) {
     std::size_t missing = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (wanted[i] > loads[i]) missing += wanted[i] - loads[i];
+      if (wanted[i] > capacity[i]) missing += wanted[i] - capacity[i];
     return static_cast<std::int64_t>(missing);
   }
 
-  Loads nominal_loads() const {
-    Loads nominal(cards_, 0);
-    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) ++nominal[nominal_rail(gpu, gpus_, cards_)];
-    return nominal;
-  }
-
-  // So many GPUs at least are not on their rail with these loads.
-  std::int64_t off_rail(const Loads& loads) const { return missing(nominal_loads(), loads); }
-
-  // The same when the loads of equal cards may change places.
-  std::int64_t off_rail_in_any_order(const Loads& loads) const {
-    const Loads nominal = nominal_loads();
+  // So many GPUs at least are not on their rail, the first `i` cards having their capacities.
+  std::int64_t off_rail(std::size_t i, const Arrangement& arrangement) const {
     std::int64_t off = 0;
-    for (const auto& members : classes_) {
-      Loads wanted, has;
-      for (const std::size_t card : members) wanted.push_back(nominal[card]), has.push_back(loads[card]);
-      std::sort(wanted.begin(), wanted.end());
-      std::sort(has.begin(), has.end());
-      off += missing(wanted, has);
+    std::vector<Loads> wanted(classes_);
+    for (std::size_t j = 0; j < cards_; ++j) {
+      const auto& [card, group, end] = order_[j];
+      if (j < i)
+        off += missing({nominal_[card]}, {arrangement.capacity[card]});
+      else
+        wanted[group].push_back(nominal_[card]);
+    }
+    for (std::size_t group = 0; group < classes_; ++group) {
+      std::sort(wanted[group].begin(), wanted[group].end());
+      off += missing(wanted[group], arrangement.left[group]);
     }
     return off;
   }
 
-  // Stage two: equal cards differ in rail and bus order, so their loads are tried in every order.
-  void place_class(std::size_t index, Loads& loads,
-                   std::optional<std::pair<Cost, std::vector<std::size_t>>>& best) {
-    if (++steps_ > limit_ && best) return;
-    if (index == classes_.size()) {
-      // All these loads have the same levels.
-      if (best && off_rail(loads) > best->first.minor % kRails) return;
-      Cost cost;
-      auto cards = match(loads, true, cost);
-      if (!best || cost < best->first) best = {cost, std::move(cards)};
+  void arrange(std::size_t i, Arrangement& arrangement) {
+    work_ += cards_;
+    // On the rail with all GPUs there is one choice only.
+    if (found_ && (found_->rails == 0 || is_over() || off_rail(i, arrangement) > found_->rails)) return;
+    if (i == cards_) {
+      consider(best_cards(arrangement.capacity));
       return;
     }
-    const auto& members = classes_[index];
-    Loads of_class;
-    for (const std::size_t card : members) of_class.push_back(loads[card]);
-    std::sort(of_class.begin(), of_class.end());
-    do {
-      for (std::size_t i = 0; i < members.size(); ++i) loads[members[i]] = of_class[i];
-      place_class(index + 1, loads, best);
-    } while (std::next_permutation(of_class.begin(), of_class.end()));
+    const auto& [card, group, end] = order_[i];
+    const Loads choices = arrangement.left[group];
+    // First the least that is enough, then more, then less.
+    const auto enough = std::lower_bound(choices.begin(), choices.end(), nominal_[card]);
+    Loads in_turn(enough, choices.end());
+    in_turn.insert(in_turn.end(), std::make_reverse_iterator(enough), choices.rend());
+    in_turn.erase(std::unique(in_turn.begin(), in_turn.end()), in_turn.end());
+    for (const std::size_t capacity : in_turn) {
+      Loads& left = arrangement.left[group];
+      left.erase(std::lower_bound(left.begin(), left.end(), capacity));
+      arrangement.capacity[card] = capacity;
+      arrange(i + 1, arrangement);
+      left = choices;
+    }
   }
 
-  NicAssignment result(std::vector<std::size_t> cards) const {
-    NicAssignment result = value_nics(levels_, std::move(cards));
-    result.is_proven = steps_ <= limit_;
+  // Of all choices within these capacities. So many GPUs are put in bus order at a time as the number has
+  // digits.
+  std::vector<std::size_t> best_cards(const Loads& capacity) {
+    const Loads card_of_slot = slots_of(capacity);
+    const auto digits = static_cast<std::size_t>(kOrderBits / static_cast<int>(std::bit_width(cards_)));
+    std::vector<std::size_t> cards(gpus_, 0);
+    for (std::size_t first = 0; first < gpus_; first += digits) {
+      std::vector<std::vector<Cost>> cost(gpus_);
+      __int128 digit = 1;
+      for (std::size_t gpu = gpus_; gpu-- > 0;) {
+        const bool is_in_turn = gpu >= first && gpu < first + digits;
+        for (const std::size_t card : card_of_slot) {
+          Cost one = far_cost(gpu, card, capacity);
+          one.minor = one.minor * kRails + (card == nominal_rail(gpu, gpus_, cards_) ? 0 : 1);
+          if (is_in_turn) one.order = digit * static_cast<__int128>(card);
+          if (gpu < first && card != cards[gpu]) one.lost = total();
+          cost[gpu].push_back(one);
+        }
+        if (is_in_turn) digit *= static_cast<__int128>(cards_);
+      }
+      const auto slots = solve_assignment(cost, work_);
+      for (std::size_t gpu = 0; gpu < gpus_; ++gpu) cards[gpu] = card_of_slot[slots[gpu]];
+    }
+    return cards;
+  }
+
+  void consider(std::vector<std::size_t> cards) {
+    std::int64_t rails = 0;
+    for (std::size_t gpu = 0; gpu < gpus_; ++gpu) rails += cards[gpu] != nominal_rail(gpu, gpus_, cards_);
+    Found found{rails, std::move(cards)};
+    if (!found_ || found < *found_) found_ = std::move(found);
+  }
+
+  bool is_over() const { return work_ > limit_; }
+
+  NicAssignment result() const {
+    NicAssignment result = value_nics(levels_, found_->cards);
+    result.is_proven = !is_over();
     return result;
   }
 
   struct Turn {
     std::size_t card;
-    bool has_twin;  // equal to the card before it: takes no more GPUs than that
+    std::size_t group;  // the class of equal cards that it is in
+    std::size_t end;    // where in the order the class ends
+  };
+
+  struct Found {
+    std::int64_t rails;
+    std::vector<std::size_t> cards;
+    auto operator<=>(const Found&) const = default;
   };
 
   const Levels& levels_;
@@ -316,14 +372,16 @@ class Search {
   const std::size_t cards_;
   const std::size_t limit_;
   const std::int64_t unit_;
-  std::size_t steps_ = 0;
-  std::vector<std::vector<std::size_t>> classes_;
+  std::size_t work_ = 0;
+  std::size_t classes_ = 0;
   std::vector<Turn> order_;
+  Loads nominal_;  // GPUs of each card when each has its rail
   std::vector<std::vector<std::int64_t>> most_;
   std::vector<std::vector<std::int64_t>> nearest_;
   std::vector<std::vector<std::int64_t>> rest_;
   Cost best_;
   std::vector<Loads> best_loads_;
+  std::optional<Found> found_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "launcher/launch/map_program.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include "envtools/base/process.h"
@@ -42,6 +43,9 @@ std::optional<Error> parse_failure(std::string_view text) {
 
 Error failure(const CommandResult& result) {
   if (auto told = parse_failure(result.output)) return *told;
+  if (result.signal == SIGALRM)
+    return {ErrorKind::timed_out,
+            "pinstep-map took longer than " + std::to_string(kMapSeconds) + " s, and was ended", ""};
   const std::string how = result.signal != 0 ? "by signal " + std::to_string(result.signal)
                                              : "with exit code " + std::to_string(result.exit_code);
   return {ErrorKind::os, "pinstep-map ended " + how, ""};

@@ -12,8 +12,11 @@
 
 namespace pinstep {
 
+// So long it may take: a sick driver can hold up whoever asks it, and the step waits.
+inline constexpr unsigned kMapSeconds = 20;
+
 // What it prints: the map as text, or a picture of the map that is its input. Errors: not_found (built without
-// hwloc), those that pinstep-map tells, os (it crashed).
+// hwloc), those that pinstep-map tells, timed_out, os (it crashed).
 Result<std::string> run_map_program(std::vector<std::string> arguments, const Environment& environment,
                                     std::optional<std::string> input = {});
 

@@ -13,6 +13,7 @@
 #include "envtools/base/text.h"
 #include "launcher/allowed/visible.h"
 #include "launcher/assign/make_map.h"
+#include "launcher/launch/map_program.h"
 #include "launcher/map/options.h"
 #include "launcher/picture/picture.h"
 #include "launcher/topology/write_nccl.h"
@@ -158,8 +159,7 @@ int report(const Error& error) {
 }  // namespace pinstep
 
 int main(int argc, char** argv) {
-  // A sick driver can hold up whoever asks it, and the step waits.
-  ::alarm(20);
+  ::alarm(pinstep::kMapSeconds);
   const auto options = pinstep::parse_map_options({argv + 1, argv + argc});
   if (!options) return pinstep::report(options.error());
   const auto text = pinstep::result(*options);

@@ -1,6 +1,14 @@
 """pinstep-launch's command line, and what it does outside Slurm."""
 
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
 import pytest
+
+from conftest import BUILD
 
 
 @pytest.mark.parametrize("arguments", [
@@ -28,3 +36,16 @@ def test_a_slip_of_the_finger_is_named(launcher):
 def test_a_wrong_value_is_answered_with_what_the_option_takes(launcher, argument, hint):
     said = launcher.run(argument, "--", "true")
     assert said.returncode == 2 and said.stderr.splitlines()[1] == f"pinstep-launch: hint: {hint}", said
+
+
+def test_a_map_that_takes_too_long_says_so():
+    """Its time is over as soon as the alarm that it has set comes, here by hand."""
+    arguments = ["--dry-run", "--ranks=2", "--topology=synthetic:numa:100 core:200 pu:2"]
+    launch = subprocess.Popen([BUILD / "bin/pinstep-launch", *arguments], text=True, stderr=subprocess.PIPE)
+    children = Path(f"/proc/{launch.pid}/task/{launch.pid}/children")
+    while not (child := children.read_text().split()):
+        time.sleep(0.001)
+    os.kill(int(child[0]), signal.SIGALRM)
+    said = launch.communicate()[1]
+    assert (launch.returncode, said) == (
+        125, "pinstep-launch: error: pinstep-map took longer than 20 s, and was ended\n")

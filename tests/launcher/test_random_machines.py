@@ -72,3 +72,36 @@ def test_the_map_is_the_best(launcher, tmp_path, seed):
         environment = {**os.environ, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}
         done = launcher.run("--dry-run", "--json", f"--topology={path}", *arguments, env=environment)
         assert (done.returncode, done.stdout) == (0, told)
+
+
+def in_groups(gpus, cards, groups, below):
+    """A <system> with as many GPUs and cards in each group: a switch of its own, or a memory node."""
+    system = ElementTree.Element("system", version="1")
+    for group in range(groups):
+        if group == 0 or below == "cpu":
+            place = cpu = ElementTree.SubElement(system, "cpu", numaid=str(group), affinity=f"{0xff << 8 * group:x}")
+        if below == "switch":
+            place = ElementTree.SubElement(cpu, "pci", busid=f"0000:{group:02x}:00.0", **{"class": "0x060400"})
+        for number in range(gpus // groups):
+            pci = ElementTree.SubElement(place, "pci", busid=f"0000:{group:02x}:{1 + number // 8:02x}.{number % 8}",
+                                         **{"class": "0x030200"})
+            ElementTree.SubElement(pci, "gpu", dev=str(group * (gpus // groups) + number))
+        for number in range(cards // groups):
+            pci = ElementTree.SubElement(place, "pci", busid=f"0000:{group:02x}:{8 + number // 8:02x}.{number % 8}",
+                                         **{"class": "0x020700"})
+            ElementTree.SubElement(ElementTree.SubElement(pci, "nic"), "net", speed="200000", port="1",
+                                   name=f"mlx5_{group * (cards // groups) + number}")
+    return system
+
+
+@pytest.mark.parametrize("gpus, cards, groups, below", [
+    (8, 32, 1, "cpu"), (8, 40, 1, "cpu"), (16, 32, 1, "cpu"), (8, 64, 1, "cpu"), (32, 64, 1, "cpu"),
+    (8, 64, 8, "switch"), (16, 32, 2, "cpu"), (32, 64, 4, "cpu"), (32, 16, 4, "cpu"), (32, 64, 16, "switch"),
+])
+def test_where_many_cards_are_alike_each_gpu_has_its_rail(launcher, tmp_path, gpus, cards, groups, below):
+    """As in a virtual machine that hides its bus: all are equally far from all."""
+    path = tmp_path / "node.xml"
+    path.write_text(ElementTree.tostring(in_groups(gpus, cards, groups, below), "unicode"))
+    map = launcher.map(f"--topology={path}", f"--ranks={gpus}")
+    assert (map["objective"]["rails"], map["objective"]["proven"]) == (0, True), map["objective"]
+    assert [gpu["nic"] for gpu in map["gpus"]] == [f"mlx5_{gpu * cards // gpus}" for gpu in range(gpus)]
