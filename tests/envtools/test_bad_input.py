@@ -104,7 +104,11 @@ def test_a_compressed_index_that_is_none(broken):
         assert "the index of channel 'local' is damaged: " in broken.fails()["cause"]
 
 
-INDEX = "import asyncio, sys, rattler.index; asyncio.run(rattler.index.index_fs(sys.argv[1], write_shards=True))"
+# rattler's threads outlive the interpreter and crash one such end in ten: hence _exit.
+INDEX = """import asyncio, os, sys, rattler.index
+asyncio.run(rattler.index.index_fs(sys.argv[1], write_shards=True))
+os._exit(0)
+"""
 
 
 @pytest.mark.parametrize("damage, cause", [

@@ -184,7 +184,7 @@ class Channels:
 
 # py-rattler by itself: no channel names of ours, its own cache, one process for all questions.
 ORACLE = """
-import asyncio, json, sys, rattler
+import asyncio, json, os, sys, rattler
 from rattler import exceptions
 from rattler.package import BuildString
 from rattler.channel import ChannelPriority
@@ -205,6 +205,8 @@ async def main():
     print(json.dumps([await answer(gateway, case) for case in json.load(sys.stdin)]))
 
 asyncio.run(main())
+sys.stdout.flush()
+os._exit(0)     # rattler's threads outlive the interpreter and crash one such end in ten
 """
 
 
