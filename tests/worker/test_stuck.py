@@ -43,25 +43,26 @@ def last_record(path):
     return json.loads(path.read_text().splitlines()[-1])
 
 
-@pytest.mark.parametrize("is_record_hung", [False, True], ids=["", "the-record-hangs-too"])
-def test_a_rank_whose_log_hangs_is_named_as_stuck_and_ends(start, pipe, tmp_path, is_record_hung):
-    log = pipe("rank-1.jsonl")
+@pytest.mark.parametrize("rank, is_record_hung", [(0, False), (1, False), (1, True)])
+def test_a_rank_whose_log_hangs_is_named_as_stuck_and_ends(start, pipe, tmp_path, rank, is_record_hung):
+    log = pipe(f"rank-{rank}.jsonl")
     if is_record_hung:
-        os.mkfifo(tmp_path / "flight-1.jsonl+")
+        os.mkfifo(tmp_path / f"flight-{rank}.jsonl+")
     ranks = start(3, *LONG, f"--log={tmp_path}")
     ranks.wait_for('"epoch":1')
     fill(log)
     ended = ranks.wait()
-    assert ended.codes == [LOST, STUCK, LOST], ended
-    named = re.search(r"rank 1 on \S+ is alive and did not get to collective (\d+), only to (\d+)", "".join(ended.err))
+    assert ended.codes == [STUCK if one == rank else LOST for one in range(3)], ended
+    named = re.search(rf"rank {rank} on \S+ is alive and did not get to collective (\d+), only to (\d+)",
+                      "".join(ended.err))
     assert named and int(named[1]) == int(named[2]) + 1, ended
-    assert (f"rank 1 hangs: other ranks waited for it after its collective {named[2]} and have given up\n"
-            in ended.err[1]), ended
-    assert last_record(tmp_path / "flight-0.jsonl")["seq"] == int(named[1])
+    assert (f"rank {rank} hangs: other ranks waited for it after its collective {named[2]} and have given up\n"
+            in ended.err[rank]), ended
+    assert last_record(tmp_path / "flight-2.jsonl")["seq"] == int(named[1])
     if is_record_hung:
-        assert not (tmp_path / "flight-1.jsonl").exists()
+        assert not (tmp_path / f"flight-{rank}.jsonl").exists()
     else:
-        record = last_record(tmp_path / "flight-1.jsonl")
+        record = last_record(tmp_path / f"flight-{rank}.jsonl")
         assert (record["seq"], record["state"]) == (int(named[2]), "done")
 
 

@@ -266,7 +266,9 @@ TcpStoreServer::~TcpStoreServer() {
 
 void TcpStoreServer::linger(Milliseconds most, Whom whom) {
   const auto until = Now::now() + most;
-  const auto is_awaited = [&] { return loop_->present() > 0 || (whom == Whom::all && loop_->missing() > 0); };
+  const auto is_awaited = [&] {
+    return loop_->present() > (whom == Whom::others ? 1U : 0U) || (whom == Whom::all && loop_->missing() > 0);
+  };
   while (is_awaited() && Now::now() < until) std::this_thread::sleep_for(Milliseconds(5));
 }
 

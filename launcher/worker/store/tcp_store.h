@@ -44,8 +44,9 @@ class TcpStoreServer {
   ~TcpStoreServer();
 
   std::uint16_t port() const { return port_; }
-  // Waits until all ranks that came have gone again, or until `all` have come and gone; not longer than this.
-  enum class Whom { present, all };
+  // Waits until all ranks that came have gone again, all but one (who does not say good-bye itself), or until
+  // `all` have come and gone; not longer than this.
+  enum class Whom { present, others, all };
   void linger(Milliseconds most, Whom whom = Whom::present);
 
  private:

@@ -91,7 +91,7 @@ void Session::end_as_stuck() {
   write_message(STDERR_FILENO, "pinstep-worker: error: rank " + std::to_string(place_.rank) +
                                    " hangs: other ranks waited for it after its collective " +
                                    std::to_string(record_.begun()) + " and have given up\n");
-  if (server_) server_->linger(kLinger);
+  if (server_) server_->linger(kLinger, TcpStoreServer::Whom::others);
   std::_Exit(static_cast<int>(Outcome::stuck));
 }
 
