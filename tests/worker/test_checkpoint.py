@@ -61,6 +61,17 @@ def test_the_signal_can_be_chosen(start, tmp_path):
     assert ended.events("checkpoint")[-1]["signal"] == "USR1"
 
 
+def test_a_signal_before_the_first_step_is_not_lost(start, tmp_path):
+    ranks = start(2, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", "--signal=USR1", only=[0])
+    ranks.wait_until_served()
+    ranks.signal(0, signal.SIGUSR1)
+    ranks.begin(1)
+    ended = ranks.wait()
+    assert set(ended.codes) == {STOPPED}, ended
+    kept, = ended.events("checkpoint")
+    assert (kept["signal"], kept["steps"]) == ("USR1", 1)
+
+
 def test_a_checkpoint_is_a_safetensors_file_with_all_that_steps_change(train, tmp_path):
     ended = train(2, *SHORT, "--epochs=1", "--hidden=12", f"--checkpoint={tmp_path}/c", f"--save={tmp_path}/w").ok()
     name, = names(tmp_path / "c")

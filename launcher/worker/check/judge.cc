@@ -119,8 +119,8 @@ class Judge {
         for (const std::string& other : others) why.erase({other, node});
       }
     for (const auto& [node, others] : from) {
-      const bool is_new = std::any_of(others.begin(), others.end(), [&](const auto& other) {
-        return why.contains({node, other});
+      const bool is_new = std::any_of(others.begin(), others.end(), [&why, &from = node](const auto& other) {
+        return why.contains({from, other});
       });
       if (is_new && tried_from[node] > 1 && static_cast<int>(others.size()) == tried_from[node]) {
         find("reach", node + " can connect to no other: " + why[{node, others[0]}],

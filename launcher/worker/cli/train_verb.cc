@@ -4,6 +4,7 @@
 #include "launcher/worker/cli/in_session.h"
 #include "launcher/worker/cli/train_events.h"
 #include "launcher/worker/cli/verbs.h"
+#include "launcher/worker/train/interrupt.h"
 #include "launcher/worker/train/keeper.h"
 #include "launcher/worker/train/requeue.h"
 #include "launcher/worker/train/save.h"
@@ -129,7 +130,10 @@ Result<void> train(Session& session, CpuDevice& device, const TrainOptions& opti
   if (!*keeper || (*keeper)->stopped_by() == 0) return {};
   session.end_with(Outcome::stopped);
   const bool requeues = options.requeue && session.place().rank == 0;
-  return requeues ? requeue_job(process_environment()) : Result<void>();
+  const auto queued = requeues ? requeue_job(process_environment()) : Result<void>();
+  // No rank ends before: where a site has KillOnBadExit, that would end rank 0 in the middle of it.
+  PINSTEP_TRY((*keeper)->meet());
+  return queued;
 }
 
 }  // namespace
@@ -142,6 +146,9 @@ Error train_verb(const std::vector<std::string>& words) {
                 "--model=mlp, or build it with libdnnl-dev")
         .value();
   const Form form = options->json ? Form::json : Form::text;
+  // It may come while ranks are waited for or data is read, and would end this one with nothing queued again.
+  // TERM is noted later, by the keeper: until there is something to keep it ends the rank at once.
+  if (options->keep.signal) note_signals({*options->keep.signal});
   TrainEvents events(*options, form);
   SessionSettings session = options->session;
   session.log = options->log;

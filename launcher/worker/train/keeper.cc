@@ -57,10 +57,16 @@ Result<void> Keeper::keep() {
     if (!path) return tl::unexpected(path.error());
     kept.path = std::move(*path);
   }
-  if (const auto written = agree(0); !written) return tl::unexpected(written.error());
+  PINSTEP_TRY(meet());  // rank 0 has written
   kept_ = checkpoint->position;
   kept.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (transport_.rank() == 0) say_(kept);
+  return {};
+}
+
+Result<void> Keeper::meet() {
+  const auto met = agree(0);
+  if (!met) return tl::unexpected(met.error());
   return {};
 }
 

@@ -51,6 +51,9 @@ class Keeper {
   // At the end of an epoch, and of all; writes only where there is something new.
   Result<void> keep();
 
+  // Waits for all ranks. Errors: those of the transport.
+  Result<void> meet();
+
   // The signal that stopped the run, or 0.
   int stopped_by() const { return stopped_by_; }
 
