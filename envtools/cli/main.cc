@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "envtools/base/process.h"
+#include "envtools/base/standard_output.h"
 #include "envtools/base/text.h"
 #include "envtools/base/without_exceptions.h"
 #include "envtools/cli/cli.h"
@@ -79,8 +80,5 @@ int main(int argc, char** argv) {
   using namespace pinstep;
   const auto done = without_exceptions([&]() -> Result<int> { return cli::run({argv + 1, argv + argc}); });
   const int code = done ? *done : cli::report(done.error(), false);
-  // A pin that did not get onto a full disk must not pass for none.
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::perror("pinstep: error: cannot write to standard output");
-  return cli::kFailed;
+  return end_output("pinstep", code, cli::kFailed);
 }

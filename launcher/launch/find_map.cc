@@ -72,10 +72,11 @@ class Step {
     const auto top = user_directory({"/dev/shm", "/tmp"}, ::getuid());
     const auto directory = top ? StepDirectory::enter(*top, name(), inputs()) : tl::unexpected(top.error());
     FoundMap found{
-        directory ? find_map(*directory) : tl::unexpected(directory.error()), affinity_, cpus_.cpus, {}};
+        directory ? find_map(*directory) : map_alone(directory.error()), affinity_, cpus_.cpus, {}, {}};
     if (found.map && facts_.local_rank >= found.map->ranks.size())
       found.map = fail(ErrorKind::corrupt, "the map of the node is for fewer ranks");
     if (found.map && options_.writes_nccl_file) found.nccl_file = nccl_file(*directory);
+    if (directory) found.directory = *directory;
     return found;
   }
 
@@ -86,12 +87,20 @@ class Step {
         return tl::unexpected(said.error());
     if (!directory.is_first())
       if (const auto text = directory.wait(clock_, kMapPatience)) return understand_map(*text);
-    const auto made = make_map(directory);
+    const auto made = make_map(&directory);
     const std::string text = made ? *made : failure_text(made.error());
     // What the first rank could not do the others need not try.
-    if (directory.is_first())
-      if (const auto done = directory.publish(text); !done) return tl::unexpected(done.error());
+    // Where they cannot be told they make it themselves.
+    if (directory.is_first()) (void)directory.publish(text);
     return understand_map(text);
+  }
+
+  // Where ranks cannot tell each other anything each makes the map that all would make, if it knows enough.
+  Result<NodeMap> map_alone(const Error& why) const {
+    if (needs_reports() || options_.writes_nccl_file) return tl::unexpected(why);
+    const auto made = make_map(nullptr);
+    if (!made) return tl::unexpected(made.error());
+    return understand_map(*made);
   }
 
   static std::string nccl_file(const StepDirectory& directory) { return directory.path() + "/nccl.xml"; }
@@ -124,16 +133,17 @@ class Step {
   // Where Slurm or the user tells a task what it has, each task may be told something else.
   bool needs_reports() const { return may_be_asked() && (report_.given || report_.visible); }
 
-  Result<std::vector<GpuReport>> reports(const StepDirectory& directory) const {
+  Result<std::vector<GpuReport>> reports(const StepDirectory* directory) const {
     if (!needs_reports()) return std::vector{report_};
-    const auto texts = directory.reports(facts_.local_size, clock_, kReportPatience);
+    const auto texts = directory->reports(facts_.local_size, clock_, kReportPatience);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<GpuReport> reports;
     for (const std::string& text : *texts) reports.push_back(GpuReport::parse(text).value_or(report_));
     return reports;
   }
 
-  Result<std::string> make_map(const StepDirectory& directory) const {
+  // `directory` only where ranks have to be asked, or NCCL to be given a file.
+  Result<std::string> make_map(const StepDirectory* directory) const {
     const auto said = reports(directory);
     if (!said) return tl::unexpected(said.error());
     const StepGpus gpus = step_gpus(*said, node_gpus(environment_));
@@ -152,7 +162,7 @@ class Step {
     }
     if (gpus.each && !options_.gpus_per_rank && !options_.is_child)
       arguments.push_back("--gpus-per-rank=" + std::to_string(*gpus.each));
-    if (options_.writes_nccl_file) arguments.push_back("--nccl-file=" + nccl_file(directory));
+    if (options_.writes_nccl_file) arguments.push_back("--nccl-file=" + nccl_file(*directory));
     arguments.push_back(cpus_.cpus ? "--cpus=" + cpus_.cpus->text() : "--no-cores");
     const auto map = run_map_program(std::move(arguments), environment_);
     if (!map) return map;

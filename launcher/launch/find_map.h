@@ -10,6 +10,7 @@
 #include "launcher/allowed/allowed.h"
 #include "launcher/launch/options.h"
 #include "launcher/mapfile/node_map.h"
+#include "launcher/mapfile/step_directory.h"
 #include "launcher/step/step.h"
 
 namespace pinstep {
@@ -19,6 +20,7 @@ struct FoundMap {
   Bits affinity;             // this rank's, before it is bound
   std::optional<Bits> cpus;  // what the step may use, where that is known
   std::string nccl_file;     // where the node is for NCCL_TOPO_FILE; empty: that was not asked for
+  std::optional<StepDirectory> directory;  // that the ranks of the node share, if they do
 };
 
 FoundMap find_map(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,

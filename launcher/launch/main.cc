@@ -11,6 +11,7 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
+#include "envtools/base/standard_output.h"
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "envtools/config/files.h"
@@ -135,6 +136,16 @@ int print_map(const LaunchOptions& options) {
   return 0;
 }
 
+// What needs no step.
+int tell(const LaunchOptions& options) {
+  if (options.action == LaunchOptions::Action::dry_run) return print_map(options);
+  if (options.action == LaunchOptions::Action::help)
+    std::fputs(kLaunchUsage, stdout);
+  else
+    std::printf("pinstep-launch %s\n", PINSTEP_VERSION);
+  return 0;
+}
+
 // Whether the process was started with this variable; true where that cannot be read.
 bool was_started_with(pid_t process, std::string_view name) {
   const UniqueFd file(::open(("/proc/" + std::to_string(process) + "/environ").c_str(), O_RDONLY | O_CLOEXEC));
@@ -206,16 +217,10 @@ int launch(const LaunchOptions& options) {
 }  // namespace pinstep
 
 int main(int argc, char** argv) {
-  const auto options = pinstep::parse_launch_options({argv + 1, argv + argc});
-  if (!options) return pinstep::usage_error(options.error());
-  if (options->action == pinstep::LaunchOptions::Action::help) {
-    std::fputs(pinstep::kLaunchUsage, stdout);
-    return 0;
-  }
-  if (options->action == pinstep::LaunchOptions::Action::version) {
-    std::printf("pinstep-launch %s\n", PINSTEP_VERSION);
-    return 0;
-  }
-  if (options->action == pinstep::LaunchOptions::Action::dry_run) return pinstep::print_map(*options);
-  return options->is_child ? pinstep::launch_child(*options) : pinstep::launch(*options);
+  using namespace pinstep;
+  const auto options = parse_launch_options({argv + 1, argv + argc});
+  if (!options) return usage_error(options.error());
+  if (options->action == LaunchOptions::Action::launch)
+    return options->is_child ? launch_child(*options) : launch(*options);
+  return end_output("pinstep-launch", tell(*options), kOwnFailure);
 }

@@ -48,7 +48,7 @@ pinstep, environment, kernel. Rank 0 names the nodes that are not like the other
   --ranks=N           with --dry-run: ranks on the node
   --gpus=LIST         with --dry-run: GPUs in bus order (0-3, none) instead of all
   --cpus=LIST         with --dry-run: processors (0-15,32-47) instead of all allowed
-  --json              print the map, or what verify finds, as JSON
+  --json              the map that is printed, or what verify finds, as JSON
   --timeout=SECONDS   with verify: how long to wait for the slowest rank (60)
   --help, --version
 

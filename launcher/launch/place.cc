@@ -87,6 +87,13 @@ void draw(const NodeMap& map, const std::optional<Bits>& cpus, const LaunchOptio
     messages.push_back(line("warning", facts, "there is no picture: " + one_line(done.error())));
 }
 
+// One rank of the node says it, whichever has it first: local rank 0 may have none, or not use this program.
+bool speaks_of_problems(const FoundMap& found, const StepFacts& facts) {
+  const bool speaks = facts.local_rank == 0;
+  if (!found.directory) return speaks;
+  return found.directory->claim(found.map ? "unbound" : "no-map").value_or(speaks);
+}
+
 }  // namespace
 
 Placement place_rank(const LaunchOptions& options, const Environment& environment, const StepFacts& facts,
@@ -114,7 +121,7 @@ Placement place_rank(const LaunchOptions& options, const Environment& environmen
     if (speaks) tell(map, options, facts, environment, placement.messages);
     if (speaks) draw(map, found.cpus, options, facts, environment, placement.messages);
   }
-  if (speaks && !options.is_strict)
+  if (!options.is_strict && !placement.problems.empty() && speaks_of_problems(found, facts))
     for (const Error& problem : placement.problems)
       placement.messages.push_back(line("warning", facts, "ranks are not bound: " + one_line(problem)));
   return placement;

@@ -2,8 +2,10 @@
 // of launcher/mapfile; with --draw=TITLE it reads that form from standard input and prints the picture. Called
 // by pinstep-launch only, which does not link hwloc.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -64,18 +66,38 @@ Result<void> write_aside(const std::string& path, std::string_view text) {
   const std::string aside = path + "." + std::to_string(::getpid());
   const UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return fail_errno(errno, "make", aside);
+  if (::fchmod(file.get(), 0600) != 0) return fail_errno(errno, "set the mode of", aside);
   if (!write_all(file.get(), text)) return fail_errno(errno, "write", aside);
   if (::rename(aside.c_str(), path.c_str()) != 0) return fail_errno(errno, "rename", aside);
   return {};
+}
+
+// A list of cards to use that leaves none.
+void doubt_list(const MapOptions& options, Machine& machine) {
+  const NicRules& rules = options.nic_rules;
+  if (!rules.list || rules.list->excludes()) return;
+  const bool counts = !rules.list_is_nccls || std::any_of(machine.nics.begin(), machine.nics.end(),
+                                                          [](const Nic& nic) { return nic.has_verbs; });
+  if (counts && choose_nics(machine.nics, rules).used.empty())
+    machine.doubts.push_back("none of the network cards of " + rules.list_name + " can be used here");
+}
+
+// Where ranks have GPUs of their own, by Slurm or by the user, --gpus-per-rank cannot give them others.
+void doubt_numbers(const MapOptions& options, const MapRequest& request, Machine& machine) {
+  if (!options.gpus_per_rank || !request.gpus_of_rank) return;
+  for (const auto& of_rank : *request.gpus_of_rank)
+    if (of_rank.size() != *options.gpus_per_rank) {
+      machine.doubts.push_back("a rank has " + std::to_string(of_rank.size()) + " GPUs of its own, not the " +
+                               std::to_string(*options.gpus_per_rank) + " of --gpus-per-rank");
+      return;
+    }
 }
 
 Result<NodeMap> map_node(const MapOptions& options) {
   auto machine = read_machine(options.sources);
   if (!machine) return tl::unexpected(machine.error());
   machine->doubts.insert(machine->doubts.end(), options.doubts.begin(), options.doubts.end());
-  if (options.is_strict && !machine->doubts.empty())
-    return fail(ErrorKind::corrupt, machine->doubts.front(),
-                "without --strict the map is made as far as it can be");
+  doubt_list(options, *machine);
   MapRequest request;
   request.ranks = options.ranks;
   request.gpus_per_rank = options.gpus_per_rank;
@@ -108,6 +130,10 @@ Result<NodeMap> map_node(const MapOptions& options) {
     if (!gpus) return tl::unexpected(gpus.error());
     request.gpus_of_rank = std::move(*gpus);
   }
+  doubt_numbers(options, request, *machine);
+  if (options.is_strict && !machine->doubts.empty())
+    return fail(ErrorKind::corrupt, machine->doubts.front(),
+                "without --strict the map is made as far as it can be");
   if (!options.nccl_file.empty())
     if (const auto done = write_aside(options.nccl_file, write_nccl_topology(*machine)); !done)
       return tl::unexpected(done.error());
@@ -165,5 +191,5 @@ int main(int argc, char** argv) {
   const auto text = pinstep::result(*options);
   if (!text) return pinstep::report(text.error());
   std::fputs(text->c_str(), stdout);
-  return 0;
+  return std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -17,21 +17,52 @@ namespace {
 
 constexpr std::size_t kMostBytes = 1 << 20;
 constexpr Clock::Milliseconds kPause{2};
+constexpr off_t kRoom = 64 * 1024;  // bytes: more than most maps
 constexpr std::time_t kYoung = 60;  // seconds: a step that is just beginning
+
+// What is made while it lives has the mode that it is made with.
+class OwnModes {
+ public:
+  OwnModes() : umask_(::umask(0)) {}
+  ~OwnModes() { ::umask(umask_); }
+  OwnModes(const OwnModes&) = delete;
+  OwnModes& operator=(const OwnModes&) = delete;
+
+ private:
+  mode_t umask_;
+};
 
 Result<void> check_private(const std::string& path, uid_t uid) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return fail_errno(errno, "look at", path);
-  if (!S_ISDIR(info.st_mode) || info.st_uid != uid || (info.st_mode & 077) != 0)
-    return fail(ErrorKind::refused, "'" + path + "' is not a directory of this user alone", "remove it");
+  const bool is_own = info.st_uid == uid;
+  if (!S_ISDIR(info.st_mode) || !is_own || (info.st_mode & 077) != 0)
+    return fail(ErrorKind::refused, "'" + path + "' is not a directory of this user alone",
+                is_own ? "remove it" : "");
+  if ((info.st_mode & 0777) != 0700 && ::chmod(path.c_str(), 0700) != 0)
+    return fail_errno(errno, "make usable", path);
+  return {};
+}
+
+Result<void> check_room(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (!file.valid() && (errno == EOPNOTSUPP || errno == EISDIR)) return {};  // writing will tell
+  if (!file.valid()) return fail_errno(errno, "make a file in", path);
+  if (const int error = ::posix_fallocate(file.get(), 0, kRoom); error != 0 && error != EOPNOTSUPP)
+    return fail_errno(error, "write a file in", path);
   return {};
 }
 
 Result<void> write_whole(const std::string& path, std::string_view text) {
+  const OwnModes modes;
   const std::string aside = path + "." + std::to_string(::getpid());
   UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return fail_errno(errno, "make", aside);
-  if (!write_all(file.get(), text)) return fail_errno(errno, "write", aside);
+  if (!write_all(file.get(), text)) {
+    const int error = errno;
+    ::unlink(aside.c_str());
+    return fail_errno(error, "write", aside);
+  }
   if (::rename(aside.c_str(), path.c_str()) != 0) return fail_errno(errno, "rename", aside);
   return {};
 }
@@ -80,6 +111,7 @@ std::vector<std::string> names_in(const std::string& path) {
 }  // namespace
 
 Result<std::string> user_directory(const std::vector<std::string>& parents, uid_t uid) {
+  const OwnModes modes;
   Result<void> last = fail(ErrorKind::os, "there is no directory for maps");
   for (const std::string& parent : parents) {
     std::string path = parent + "/pinstep-" + std::to_string(uid);
@@ -88,6 +120,7 @@ Result<std::string> user_directory(const std::vector<std::string>& parents, uid_
       continue;
     }
     last = check_private(path, uid);
+    if (last) last = check_room(path);
     if (last) return path;
   }
   return tl::unexpected(last.error());
@@ -95,6 +128,7 @@ Result<std::string> user_directory(const std::vector<std::string>& parents, uid_
 
 Result<StepDirectory> StepDirectory::enter(const std::string& top, const std::string& step,
                                            const std::string& inputs) {
+  const OwnModes modes;
   const std::string path = top + "/" + step;
   const bool is_first = ::mkdir(path.c_str(), 0700) == 0;
   if (!is_first && errno != EEXIST) return fail_errno(errno, "make", path);
@@ -146,6 +180,13 @@ std::optional<std::string> StepDirectory::wait(Clock& clock, Clock::Milliseconds
     if (::access(path.c_str(), F_OK) == 0 || clock.now() >= end) return find();
     clock.sleep(kPause);
   }
+}
+
+std::optional<bool> StepDirectory::claim(std::string_view what) const {
+  const std::string name = path_ + "/said." + std::string(what) + "." + std::string(field(header_, "inputs"));
+  const UniqueFd file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid() && errno != EEXIST) return std::nullopt;
+  return file.valid();
 }
 
 void remove_stale(const std::string& top, const std::string& boot) {

@@ -3,6 +3,7 @@
 //   <top>/<cluster>.<job>.<step>.<het>/rank.<i>   what rank i knows of its GPUs
 //   <top>/<cluster>.<job>.<step>.<het>/map        the map below a header line, or why there is none
 //   <top>/<cluster>.<job>.<step>.<het>/nccl.xml   the node for NCCL_TOPO_FILE, if that was asked for
+//   <top>/<cluster>.<job>.<step>.<het>/said.…     that a rank has said it for all
 // (".<n>" at the end where the job was requeued n times)
 //
 // <top> is /dev/shm/pinstep-<uid>, else /tmp/pinstep-<uid>. The rank that makes the step's directory makes the
@@ -20,7 +21,8 @@
 
 namespace pinstep {
 
-// The first of these directories that is there, or can be made, and is this user's alone. Errors: refused, os.
+// The first of these directories that is there, or can be made, is this user's alone and has room for a map.
+// All modes in it are set, whatever the umask is. Errors: refused, os.
 Result<std::string> user_directory(const std::vector<std::string>& parents, uid_t uid);
 
 class StepDirectory {
@@ -42,6 +44,10 @@ class StepDirectory {
   // The map, nothing where there is none with these inputs.
   std::optional<std::string> find() const;
   std::optional<std::string> wait(Clock& clock, Clock::Milliseconds patience) const;
+
+  // True for the first rank that asks for it, so that one rank says what all of them find. Nothing where that
+  // cannot be found out.
+  std::optional<bool> claim(std::string_view what) const;
 
  private:
   StepDirectory(std::string path, std::string header, bool is_first)

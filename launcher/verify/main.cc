@@ -11,6 +11,7 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
+#include "envtools/base/standard_output.h"
 #include "envtools/base/text.h"
 #include "envtools/base/variables.h"
 #include "launcher/step/nodelist.h"
@@ -90,8 +91,7 @@ int conclude(const Options& options, const Environment& environment, const StepF
   const auto nodes = expand_node_list(environment.get("SLURM_STEP_NODELIST").value_or(""), kMostNodes);
   const Findings findings = compare(reports, facts.size, nodes.value_or(std::vector<std::string>()));
   std::fputs((options.json ? json(findings) : show(findings)).c_str(), stdout);
-  std::fflush(stdout);
-  return findings.all_well() ? 0 : 1;
+  return end_output("pinstep-launch", findings.all_well() ? 0 : 1, 1);
 }
 
 Result<int> verify(const Options& options, const Environment& environment, const StepFacts& facts) {

@@ -281,11 +281,65 @@ def test_without_a_map_the_program_starts_unbound_and_one_line_says_why(plain):
                        "nor a topology file of NCCL (lstopo FILE.xml writes one)")
 
 
-def test_a_directory_that_is_somebody_elses_is_not_used(own_cluster):
-    plain = own_cluster(Wanted("plain", plugin=True))
+@pytest.fixture
+def bare_shm(own_cluster):
+    """as_root(command) on the node where step(*arguments) then runs: an own cluster, whose /dev/shm can be spoilt."""
+    plain = own_cluster(Wanted("plain", plugin=True, more=("--cpus", "2")))
+    node = plain.nodes[0]
     uid = plain.run("id", "-u").ok().lines[0]
-    for place in ("/dev/shm", "/tmp"):
-        plain.run("sh", "-c", f"rm -rf {place}/pinstep-{uid}; mkdir -m 777 {place}/pinstep-{uid}", user="root",
-                  node=plain.nodes[0]).ok()
-    result = plain.srun("-w", plain.nodes[0], "-n1", "pinstep-launch", "--", "echo", "started").ok()
-    assert result.lines == ["started"] and "is not a directory of this user alone" in result.err
+
+    def as_root(command):
+        plain.run("sh", "-c", command.replace("UID", uid), user="root", node=node).ok()
+
+    def step(*arguments, before=""):
+        return plain.srun("-w", node, "-N1", "-n2", "-c1", "sh", "-c",
+                          f"{before} exec pinstep-launch {' '.join(arguments)} -- printenv OMP_NUM_THREADS").ok()
+    return as_root, step
+
+
+@pytest.mark.parametrize("spoil", [
+    "mount -t tmpfs -o size=4k none /dev/shm; mkdir -m 700 /dev/shm/pinstep-UID; chown UID:UID /dev/shm/pinstep-UID; "
+    "head -c 4096 /dev/zero >/dev/shm/full || true",
+    "mount -t tmpfs none /dev/shm; mkdir -m 700 /dev/shm/pinstep-UID; chown UID:UID /dev/shm/pinstep-UID; "
+    "mount -o remount,ro /dev/shm",
+    "rm -rf /dev/shm/pinstep-UID; mkdir -m 777 /dev/shm/pinstep-UID",
+], ids=["full", "read-only", "a stranger's"])
+def test_where_the_first_directory_cannot_be_used_the_second_is(bare_shm, spoil):
+    as_root, step = bare_shm
+    as_root("rm -rf /tmp/pinstep-UID; " + spoil)
+    result = step()
+    assert said(result.err) == [] and result.lines == ["1", "1"], "each rank is bound to a core"
+    as_root("test -d /tmp/pinstep-UID/*.0.0")
+
+
+def test_a_umask_of_the_users_closes_no_directory(bare_shm):
+    as_root, step = bare_shm
+    as_root("rm -rf /dev/shm/pinstep-UID /tmp/pinstep-UID; mkdir -m 0 /dev/shm/pinstep-UID; "
+            "chown UID:UID /dev/shm/pinstep-UID")
+    for before in ("", "umask 777;"):
+        result = step(before=before)
+        assert said(result.err) == [] and result.lines == ["1", "1"]
+    as_root("test ! -e /tmp/pinstep-UID")
+
+
+def test_where_no_directory_can_be_used_each_rank_makes_the_map(bare_shm):
+    as_root, step = bare_shm
+    as_root("for place in /dev/shm /tmp; do rm -rf $place/pinstep-UID; mkdir -m 777 $place/pinstep-UID; done")
+    result = step()
+    assert said(result.err) == [] and result.lines == ["1", "1"]
+
+
+def test_a_rank_that_is_not_the_first_says_what_it_lacks(plain):
+    """Local rank 0 has no part in it: the others speak, once."""
+    program = plain.write("/home/alice/alone.sh", '#!/bin/sh\n[ $SLURM_LOCALID = 0 ] && exec sleep 8\nexec '
+                          f"pinstep-launch --topology={TOPOLOGY} -- true\n", mode=0o755)
+    job = plain.sbatch(f"srun {program} 2>&1", "-N1", "-n3", "--gpus-per-task=1").ok()
+    warning, = [line for line in job.lines if line.startswith("pinstep: ")]
+    assert "ranks are not bound: local rank 0 has not come to say which GPUs it has" in warning
+
+
+def test_strict_wants_as_many_gpus_as_are_asked_for(cluster):
+    job = cluster.sbatch(f"srun --gpus-per-task=2 pinstep-launch --topology={TOPOLOGY} --gpus-per-rank=1 --strict -- "
+                         "echo started 2>&1", "-N1", "-n2", "--gpus-per-task=2")
+    assert set(job.wait().states()) == {"FAILED"} and "started" not in job.lines, job
+    assert any("a rank has 2 GPUs of its own, not the 1 of --gpus-per-rank" in line for line in job.lines), job

@@ -49,3 +49,12 @@ def test_a_map_that_takes_too_long_says_so():
     said = launch.communicate()[1]
     assert (launch.returncode, said) == (
         125, "pinstep-launch: error: pinstep-map took longer than 20 s, and was ended\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--dry-run", "--ranks=2"],
+                                       ["--dry-run", "--ranks=2", "--json"]], ids=" ".join)
+def test_what_cannot_be_written_is_an_error(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BUILD / "bin/pinstep-launch", *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (
+        125, "pinstep-launch: error: cannot write to standard output: No space left on device\n")

@@ -166,6 +166,15 @@ def test_a_card_that_is_no_infiniband_beside_one_that_is_can_be_asked_for(launch
     assert reasons(launcher.map("--ranks=8", f"--topology={path}")) == {"mlx5_0": "roce beside fabric"}
 
 
+@pytest.mark.parametrize("machine, nics", [("4p2h-2nic", "nosuch"), ("4p2h-2nic", "=mlx5"), ("turin", "mlx5_1,mlx5_2"),
+                                           ("4p1h", "virbr0")])
+def test_a_list_of_which_no_card_can_be_used_is_a_note_and_with_strict_an_error(launcher, topologies, machine, nics):
+    arguments = ["--ranks=4", f"--topology={topologies / MACHINES[machine]}", f"--nics={nics}"]
+    cause = "none of the network cards of --nics can be used here"
+    assert launcher.map(*arguments)["notes"] == [cause]
+    assert cause in refused(launcher.run("--dry-run", "--strict", *arguments))
+
+
 def test_a_list_that_is_none_is_wrong_usage(launcher):
     for text in ("", "^", "mlx5_0:x"):
         assert launcher.run("--dry-run", "--ranks=1", f"--nics={text}").returncode == 2

@@ -40,6 +40,45 @@ TEST(UserDirectory, IsTheFirstThatIsTheUsersAlone) {
   EXPECT_EQ(refused.error().kind, ErrorKind::refused);
 }
 
+TEST(UserDirectory, ModesDoNotComeFromTheUmask) {
+  const TemporaryDirectory work;
+  const mode_t before = ::umask(0777);
+  const auto top = user_directory({work.path()}, ::getuid());
+  const auto step = StepDirectory::enter(*top, "c.1.0.0", "inputs");
+  const auto said = step->report(0, "0 - -");
+  const auto published = step->publish("the map\nend\n");
+  EXPECT_EQ(::umask(before), 0777U);
+  EXPECT_THAT(said, Succeeds());
+  EXPECT_THAT(published, Succeeds());
+  struct stat info {};
+  for (const auto& [path, mode] :
+       {std::pair{*top, 0700U}, {step->path(), 0700U}, {step->path() + "/map", 0600U}}) {
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, mode) << path;
+  }
+}
+
+TEST(UserDirectory, OneThatAnUmaskHasClosedIsOpenedAgain) {
+  const TemporaryDirectory work;
+  const std::string mine = work / ("pinstep-" + std::to_string(::getuid()));
+  ASSERT_EQ(::mkdir(mine.c_str(), 0), 0);
+  EXPECT_THAT(user_directory({work.path()}, ::getuid()), Holds(mine));
+  struct stat info {};
+  ASSERT_EQ(::stat(mine.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700U);
+}
+
+TEST(StepDirectory, OneRankSpeaksForAll) {
+  const TemporaryDirectory work;
+  const auto first = StepDirectory::enter(work.path(), "c.1.0.0", "inputs");
+  const auto second = StepDirectory::enter(work.path(), "c.1.0.0", "inputs");
+  const auto other = StepDirectory::enter(work.path(), "c.1.0.0", "others");
+  EXPECT_EQ(second->claim("unbound"), true);
+  EXPECT_EQ(first->claim("unbound"), false);
+  EXPECT_EQ(first->claim("no-map"), true);
+  EXPECT_EQ(other->claim("unbound"), true);
+}
+
 TEST(UserDirectory, IsNoLink) {
   const TemporaryDirectory work;
   ASSERT_EQ(::symlink("/", (work / "pinstep-" + std::to_string(::getuid())).c_str()), 0);
