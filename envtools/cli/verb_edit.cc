@@ -13,6 +13,7 @@
 #include "envtools/json/json.h"
 #include "envtools/lock/changes.h"
 #include "envtools/spec/edit.h"
+#include "envtools/spec/requirements.h"
 
 namespace pinstep::cli {
 namespace {
@@ -79,8 +80,9 @@ Result<int> edit_spec(const World& world, const Parsed& parsed, Edit edit) {
     if (!edited) return tl::unexpected(edited.error());
     text = std::move(*edited);
   }
-  const auto spec = parse_spec(text, *path);
+  auto spec = parse_spec(text, *path);
   if (!spec) return tl::unexpected(spec.error());
+  if (auto read = read_requirement_files(*spec); !read) return tl::unexpected(read.error());
 
   const auto settings = load_user_settings(world.environment, {});
   if (!settings) return tl::unexpected(settings.error());

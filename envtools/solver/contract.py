@@ -24,6 +24,12 @@ class Refusal(Exception):
         self.content = {"kind": kind, "cause": one_line(cause), "hint": one_line(hint), **more}
 
 
+def where(request, line):
+    """Where a line of the pip list stands, and the line: the beginning of a cause."""
+    origin = f"{line['origin']}: " if line.get("origin") else ""
+    return f"{request['path']}:{line['line']}: {origin}'{line['text']}': "
+
+
 def one_line(text):
     return " ".join(text.split())
 

@@ -17,6 +17,8 @@ namespace pinstep {
 namespace {
 
 constexpr std::string_view kSpecKey = "pinstep.spec";
+constexpr std::string_view kInputKey = "pinstep.input.";
+constexpr std::string_view kSourceKey = "pinstep.source.";
 constexpr std::string_view kSolverKey = "pinstep.solver";
 constexpr std::string_view kPriorityKey = "pinstep.channel_priority";
 constexpr std::string_view kCutoffKey = "pinstep.exclude_newer";
@@ -202,15 +204,16 @@ class Solving {
     const auto python = std::find_if(conda.begin(), conda.end(),
                                      [](const LockedPackage& package) { return package.name == "python"; });
     if (python == conda.end())
-      return fail(ErrorKind::conflict,
-                  spec_.path + ":" + std::to_string(spec_.pip.front().line) +
-                      ": the pip list needs a python, and the conda part has none",
-                  "add 'python' to the dependencies");
+      return fail(
+          ErrorKind::conflict,
+          place_of(spec_, spec_.pip.front()) + "the pip list needs a python, and the conda part has none",
+          "add 'python' to the dependencies");
     options_.progress("resolving the pip list for " + platform);
     PipRequest request;
     set_common(request, platform, "uv");
     request.preferred = preferred(solved, Manager::pip);
     request.lines = spec_.pip;
+    request.constraints = spec_.constraints;
     request.path = spec_.path;
     request.directory = directory_of(spec_.path);
     request.python = python->version;
@@ -219,6 +222,7 @@ class Solving {
     auto answer = solve_pip(options_.programs, options_.environment, request);
     if (!answer) return tl::unexpected(answer.error());
     note_solver(lock, *answer);
+    for (const auto& [name, source] : answer->sources) lock.custom[std::string(kSourceKey) + name] = source;
     std::move(answer->packages.begin(), answer->packages.end(), std::back_inserter(lock.packages));
     return {};
   }
@@ -343,6 +347,7 @@ Result<Lock> make_lock(const Spec& spec, const LockOptions& options, const Lock*
   lock.sources = {file_name(spec.path)};
   lock.variables = spec.variables;
   lock.custom[std::string(kSpecKey)] = canonical_text(spec);
+  for (const auto& [file, digest] : spec.inputs) lock.custom[std::string(kInputKey) + file] = digest;
   const Solving solving(spec, options, before);
   for (const std::string& platform : platforms_to_lock(options.platforms, spec, before))
     if (const auto done = solving.add_platform(lock, platform); !done) return tl::unexpected(done.error());

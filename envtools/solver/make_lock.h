@@ -3,6 +3,8 @@
 // What make_lock() writes into custom_metadata, besides what lock.h says:
 //
 //   pinstep.spec                canonical text of the spec, so that a later change can be shown
+//   pinstep.input.<file>        sha256 of a file that the pip list names by -r or -c
+//   pinstep.source.<name>       what a wheel was made of while locking: "git+https://…@<commit>"
 //   pinstep.solver              "py-rattler 0.28.0, uv 0.13.9"
 //   pinstep.channel_priority    "flexible"
 //   pinstep.exclude_newer       "2026-04-01T00:00:00Z", where newer packages did not count

@@ -6,6 +6,7 @@ met them, under its names), and no index is asked for it.
 """
 
 import base64
+import functools
 import hashlib
 import os
 import re
@@ -17,7 +18,9 @@ import zipfile
 
 from packaging import tags, utils, version
 
+import build_pip
 import contract
+from build_pip import Requirement
 from contract import Refusal
 
 try:
@@ -30,64 +33,88 @@ UV = os.path.join(os.path.dirname(sys.executable), "uv")
 # The C libraries that uv knows platforms of: the newest that is not newer than ours.
 MANYLINUX = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)
 
-# What pip's configuration may say, and what uv calls it where it reads no such file.
-PIP_SETTINGS = {"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS",
-                "no-index": "UV_NO_INDEX", "cert": "SSL_CERT_FILE"}
-UV_OTHER_NAMES = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
+# What pip's configuration may say, and the variables of uv that say it.
+PIP_SETTINGS = {"index-url": ("UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+                "extra-index-url": ("UV_INDEX", "UV_EXTRA_INDEX_URL"), "find-links": ("UV_FIND_LINKS",),
+                "no-index": ("UV_NO_INDEX",)}
 
-OPTIONS_KEPT = ("-i", "--index-url", "--extra-index-url", "--no-index", "-f", "--find-links", "--no-binary",
-                "--only-binary", "--pre", "--prefer-binary", "--trusted-host")
-NOT_YET = "pinstep locks wheels only as yet"
+OPTIONS_KEPT = ("-i", "--index-url", "--extra-index-url", "--no-index", "-f", "--find-links")
+OPTIONS_DROPPED = ("--pre", "--prefer-binary", "--trusted-host", "--no-binary", "--only-binary")  # see _run_uv, build_pip
+SOURCE_HINT = "'--no-binary NAME' in the list has a wheel made of its source"
 
 
 def solve(request):
-    lines = [_checked(line, request["path"], request["directory"]) for line in request["lines"]]
-    ranks = {tag: rank for rank, tag in enumerate(_tags(request))}
-    hashes = _wanted_hashes(request["lines"])
+    contract.open_network(request.get("access", {}))
     with tempfile.TemporaryDirectory(prefix="pinstep-") as work:
+        ranks = {tag: rank for rank, tag in enumerate(_tags(request))}
+        options = _index_options(request)
+        made = build_pip.Making(request, options, ranks)
+        lines = [_for_uv(line, request, made) for line in request["lines"]]
+        hashes = _wanted_hashes(request["lines"])
         stubs = dict(_stub(work, name, text) for name, text in sorted(request["provided"].items())
                      if _is_version(text))
-        _write(work, "requirements.in", lines)
-        _write(work, "provided.txt", [f"{name} @ file://{urllib.parse.quote(path)}" for name, path in stubs.items()])
+        constraints = [f"{name} @ file://{urllib.parse.quote(path)}" for name, path in stubs.items()]
+        _write(work, "constraints.txt", constraints + [line["text"] for line in request.get("constraints", [])])
         if preferences := _preferences(request, stubs):
             _write(work, "pylock.toml", preferences)
-        _run_uv(request, work)
+        _run_uv(request, work, options + [line for line in lines if line])
         with open(os.path.join(work, "pylock.toml"), "rb") as file:
             found = tomllib.load(file).get("packages", [])
-        return {"packages": [_package(entry, ranks, hashes, work) for entry in found if entry["name"] not in stubs]}
+        packages = [_package(entry, ranks, hashes, work) for entry in found if entry["name"] not in stubs]
+        for package in packages:
+            if package["name"] in made.sources:
+                package["source"] = made.sources[package["name"]]
+        return {"packages": packages}
 
 
 # ---- the lines of the pip list
 
-def _checked(line, path, directory):
-    """The line as uv is to read it."""
-    text, where = line["text"], f"{path}:{line['line']}: '{line['text']}': "
-    option = re.match(r"(--?[A-Za-z-]+)", text)
-    if option and option[1] in ("-e", "--editable"):
-        raise Refusal("unsupported", where + "editable sources cannot be locked yet", NOT_YET)
-    if option and option[1] in ("-r", "--requirement", "-c", "--constraint"):
-        raise Refusal("unsupported", where + "other files cannot be read yet", "put its lines into the list")
-    if option and option[1] not in OPTIONS_KEPT and not option[1].startswith("-f"):
-        raise Refusal("invalid", where + "pinstep does not know this option")
-    if not option and re.search(r"(^|@\s*)(git|hg|svn|bzr)\+", text):
-        raise Refusal("unsupported", where + "version control cannot be locked yet", NOT_YET)
-    target = text.partition("@")[2] if re.match(r"[\w.\[\],-]+\s*@", text) else text
-    target = target.partition("#")[0].partition(";")[0].strip()
-    if not option and ("/" in target or target.startswith(".")) and not target.endswith(".whl"):
-        raise Refusal("unsupported", where + "source trees and source distributions cannot be locked yet", NOT_YET)
-    if option and option[1] in ("--pre", "--prefer-binary", "--trusted-host"):
-        return ""       # told to uv on its command line, or of no use to it
-    if option and option[1] in ("-f", "--find-links") and "://" not in text:
-        place = re.sub(r"^(-f|--find-links)[=\s]*", "", text)
-        return "--find-links " + os.path.join(directory, os.path.expanduser(place))
-    return re.sub(r"\s--hash[= ]\S+", "", text)
+def _for_uv(line, request, made):
+    """The line as uv is to read it; one that names a source names the wheel that was made of it."""
+    text, where = line["text"], contract.where(request, line)
+    option = re.match(r"-[A-Za-z]|--[A-Za-z-]+", text)
+    if not option:
+        requirement = Requirement.of(text, where, request["directory"])
+        if requirement.is_source() or requirement.key() in made.wanted:
+            wheel = made.wheel(requirement, where)
+            return str(requirement.at(wheel))
+        return str(requirement)
+    if option[0] in ("-e", "--editable"):
+        raise Refusal("unsupported", where + "what is edited cannot be locked",
+                      "without -e a wheel is made of it, as it is now; while you work on it, put it on PYTHONPATH")
+    if option[0] in OPTIONS_DROPPED or option[0] in OPTIONS_KEPT:
+        return ""       # told to uv in another way
+    raise Refusal("invalid", where + "pinstep does not know this option")
+
+
+def _index_options(request):
+    """Where packages are looked for, as lines of a requirements file: the list's, and pip's configuration where the list
+    and uv's own variables say nothing."""
+    options, said = [], set()
+    for line in request["lines"]:
+        option = re.match(r"(-[if]|--[a-z-]+)[=\s]*(.*)", line["text"])
+        if not option or option[1] not in OPTIONS_KEPT:
+            continue
+        name = {"-i": "--index-url", "-f": "--find-links"}.get(option[1], option[1])
+        said.add(name)
+        place = option[2].strip().strip("\"'")
+        if name == "--find-links" and "://" not in place:
+            place = os.path.join(request["directory"], os.path.expanduser(place))
+        options.append(f"{name} {place}".strip())
+    configured = _pip_configuration()
+    for key in ("index-url", "extra-index-url", "find-links", "no-index"):
+        names = PIP_SETTINGS[key]
+        if key in configured and not any(name in os.environ for name in names) and f"--{key}" not in said:
+            values = configured[key].split() if key != "no-index" else [""]
+            options += [f"--{key} {value}".strip() for value in values if configured[key].lower() not in ("0", "false")]
+    return options
 
 
 def _wanted_hashes(lines):
     """{name: the digests that its line allows} of the lines that name any."""
     wanted = {}
     for line in lines:
-        digests = re.findall(r"--hash[= ]sha256:([0-9a-fA-F]+)", line["text"])
+        digests = re.findall(r"(?:--hash[= ]sha256:|#(?:\S*&)?sha256=)([0-9a-fA-F]+)", line["text"])
         name = re.match(r"[\w.-]+", line["text"])
         if digests and name:
             wanted[utils.canonicalize_name(name[0])] = {digest.lower() for digest in digests}
@@ -147,11 +174,11 @@ def _preferences(request, stubs):
     return ['lock-version = "1.0"', 'created-by = "pinstep"', *lines] if lines else []
 
 
-def _run_uv(request, work):
+def _run_uv(request, work, lines):
+    """What has credentials reaches uv on its standard input, which no list of processes shows."""
     machine, glibc = _platform(request)
     known = max((minor for minor in MANYLINUX if minor <= glibc), default=MANYLINUX[0])
-    command = [UV, "pip", "compile", os.path.join(work, "requirements.in"),
-               *(["--constraints", os.path.join(work, "provided.txt")] if request["provided"] else []),
+    command = [UV, "pip", "compile", "-", "--constraints", os.path.join(work, "constraints.txt"),
                "--format", "pylock.toml", "-o", os.path.join(work, "pylock.toml"), "--generate-hashes",
                "--only-binary", ":all:", "--python", sys.executable, "--no-python-downloads",
                "--python-version", request["python"], "--python-platform", f"{machine}-manylinux_2_{known}",
@@ -160,9 +187,12 @@ def _run_uv(request, work):
                "--cache-dir", request["cache"], *(["--offline"] if request["offline"] else [])]
     if any(line["text"].strip() == "--pre" for line in request["lines"]):
         command += ["--prerelease", "allow"]
+    if "UV_INDEX_STRATEGY" not in os.environ:
+        command += ["--index-strategy", "unsafe-best-match"]    # as pip: an index may have a part of the versions
     try:
         done = subprocess.run(command, cwd=request["directory"], env=_environment(), timeout=request["timeout"],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+                              input="".join(line + "\n" for line in lines), capture_output=True, text=True,
+                              errors="replace")
     except subprocess.TimeoutExpired:
         raise Refusal("timed_out", f"uv has not ended within {request['timeout']} s") from None
     if done.returncode != 0:
@@ -170,15 +200,15 @@ def _run_uv(request, work):
 
 
 def _environment():
-    """Ours, and what pip's configuration says of indexes where uv's own says nothing."""
+    """Ours, without what names another environment; certificates as pip's configuration has them."""
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
-    for key, value in _pip_configuration().items():
-        name = PIP_SETTINGS.get(key)
-        if name and name not in environment and UV_OTHER_NAMES.get(name) not in environment:
-            environment[name] = value
+    certificates = _pip_configuration().get("cert")
+    if certificates and "SSL_CERT_FILE" not in environment:
+        environment["SSL_CERT_FILE"] = certificates
     return environment
 
 
+@functools.cache
 def _pip_configuration():
     """{setting: value}, asked from pip, which knows where its files are."""
     done = subprocess.run([sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"],
@@ -186,8 +216,6 @@ def _pip_configuration():
     settings = {}
     for section, key, value in re.findall(r"^(global|install|download|:env:)\.([\w-]+)='(.*)'$", done.stdout, re.M):
         settings[key] = value.replace("\\n", " ").strip()   # later sections are the stronger ones
-    if "find-links" in settings:
-        settings["find-links"] = ",".join(settings["find-links"].split())
     return settings
 
 
@@ -206,15 +234,14 @@ def _refusal(text, work, request):
         if held:
             hint = "the conda part provides " + ", ".join(held)
         elif "no usable wheels" in told:
-            hint = NOT_YET
+            hint = SOURCE_HINT
         return Refusal("unsatisfiable", f"no set of wheels fits {subject}: {told}", hint)
     if re.search(r"Failed to fetch|error sending request|Request failed|dns error", told):
         return Refusal("network", f"cannot read the package index for {subject}: {told}",
                        "is it reachable from this host? pip's and uv's settings name it")
     if "parse" in told or "Invalid" in told:
-        where = next((f"{request['path']}:{line['line']}: '{line['text']}'" for line in request["lines"]
-                      if line["text"] in told), subject)
-        return Refusal("invalid", f"{where}: {re.sub(r' (in|at) .requirements.in.( at position [0-9]+)?', '', told)}", hint)
+        where = next((contract.where(request, line) for line in request["lines"] if line["text"] in told), subject + ": ")
+        return Refusal("invalid", where + re.sub(r" (in|at) .(-|<?stdin>?).( at position [0-9]+)?", "", told), hint)
     return Refusal("os", f"uv failed: {told}", hint)
 
 
@@ -255,7 +282,7 @@ def _package(entry, ranks, hashes, work):
     if not suiting:
         given = " that has one of the digests of its --hash options" if name in hashes else ""
         raise Refusal("unsatisfiable", f"'{name}' {entry.get('version', '')} has no wheel for this platform{given}",
-                      "" if given else NOT_YET)
+                      "" if given else SOURCE_HINT)
     _, _, file, url, digest, wheel = min(suiting, key=lambda each: each[:3])
     _, found, _, _ = utils.parse_wheel_filename(file)
     digest, size = _digest(url, digest, wheel.get("size", 0))

@@ -32,6 +32,13 @@ Json json_of(const SolveCommon& request) {
   return json;
 }
 
+Json json_of(const std::vector<SpecLine>& lines) {
+  Json json = Json::array();
+  for (const SpecLine& line : lines)
+    json.push_back({{"text", line.text}, {"line", line.line}, {"origin", line.origin}});
+  return json;
+}
+
 tl::unexpected<Error> breaks_contract(std::string_view what) {
   return fail(ErrorKind::corrupt, "the solver's answer breaks its contract: " + std::string(what),
               "was it changed by hand? pinstep setup makes it anew");
@@ -98,6 +105,8 @@ Result<SolveAnswer> parse_answer(std::string_view text, Manager manager, const s
     if (!entry.is_object()) return breaks_contract("a package that is no object");
     auto package = package_of(entry, manager, platform);
     if (!package) return tl::unexpected(package.error());
+    if (const std::string source = text_of(entry, "source"); !source.empty())
+      answer.sources[package->name] = without_credentials_anywhere(source);
     answer.packages.push_back(std::move(*package));
   }
   std::sort(answer.packages.begin(), answer.packages.end(),
@@ -178,9 +187,8 @@ std::string format_pip_request(const PipRequest& request) {
   json["directory"] = request.directory;
   json["python"] = request.python;
   json["glibc"] = request.glibc;
-  json["lines"] = Json::array();
-  for (const SpecLine& line : request.lines)
-    json["lines"].push_back({{"text", line.text}, {"line", line.line}});
+  json["lines"] = json_of(request.lines);
+  json["constraints"] = json_of(request.constraints);
   json["provided"] = Json::object();
   for (const auto& [name, version] : request.provided) json["provided"][name] = version;
   return dump_json(json);

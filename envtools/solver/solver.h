@@ -44,7 +44,7 @@ struct SolveRequest : SolveCommon {
 };
 
 struct PipRequest : SolveCommon {
-  std::vector<SpecLine> lines;
+  std::vector<SpecLine> lines, constraints;
   std::string path;                             // of the spec, for messages
   std::string directory;                        // where relative paths in the lines start
   std::string python;                           // version of the conda half's python
@@ -53,8 +53,9 @@ struct PipRequest : SolveCommon {
 };
 
 struct SolveAnswer {
-  std::string backend, version;         // "py-rattler", "0.28.0"
-  std::vector<LockedPackage> packages;  // all of one manager, sorted by name
+  std::string backend, version;                // "py-rattler", "0.28.0"
+  std::vector<LockedPackage> packages;         // all of one manager, sorted by name
+  std::map<std::string, std::string> sources;  // of wheels that were made for this lock: name → what of
 };
 
 std::string format_solve_request(const SolveRequest& request);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "envtools/base/text.h"
 #include "envtools/channel/channel.h"
@@ -46,6 +47,9 @@ std::string canonical_text(const Spec& spec) {
   std::sort(requirements.begin(), requirements.end());
   requirements.erase(std::unique(requirements.begin(), requirements.end()), requirements.end());
   for (const std::string& line : requirements) add(text, "pip", line);
+  std::set<std::string> constraints;
+  for (const SpecLine& line : spec.constraints) constraints.insert(with_single_blanks(line.text));
+  for (const std::string& line : constraints) add(text, "constraint", line);
 
   for (const auto& [name, value] : spec.variables)
     text += "variable " + name + " " + percent_encode(value, "") + "\n";

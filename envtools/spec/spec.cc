@@ -9,6 +9,7 @@
 #include "envtools/base/text.h"
 #include "envtools/channel/channel.h"
 #include "envtools/spec/check.h"
+#include "envtools/spec/requirements.h"
 #include "envtools/yaml/yaml.h"
 
 namespace pinstep {
@@ -25,13 +26,6 @@ bool is_platform(std::string_view text) {
     });
   };
   return halves && word(halves->before) && word(halves->after);
-}
-
-// A comment of a requirements file begins the line or follows a blank, so that URL#fragment stays whole.
-std::string_view without_pip_comment(std::string_view line) {
-  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1))
-    if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
-  return line;
 }
 
 class Reader {
@@ -239,9 +233,8 @@ class Reader {
         return fail_at(item.line, "this is not a line of a requirements file",
                        item.is_map() ? "a text with ': ' in it needs quotes" : "is a '- ' too many?");
       if (const auto plain = check_template(item); !plain) return plain;
-      for (const std::string_view part : split(item.text, '\n'))
-        if (const std::string_view text = trim(without_pip_comment(part)); !text.empty())
-          spec_.pip.push_back({std::string(text), item.line});
+      for (SpecLine& line : requirement_lines(item.text))
+        spec_.pip.push_back({std::move(line.text), item.line});
       return {};
     });
   }
@@ -286,7 +279,10 @@ Result<Spec> parse_spec(std::string_view text, const std::string& path) {
 Result<Spec> load_spec(const std::string& path) {
   const auto file = read_file(path, kSpecSizeLimit, Links::followed);
   if (!file) return tl::unexpected(file.error());
-  return parse_spec(file->text, path);
+  auto spec = parse_spec(file->text, path);
+  if (!spec) return spec;
+  if (auto read = read_requirement_files(*spec); !read) return tl::unexpected(read.error());
+  return spec;
 }
 
 }  // namespace pinstep

@@ -10,6 +10,7 @@ import manual
 # What the pages say of programs that are not ours.
 FOREIGN_OPTIONS = {
     "conda": {"explicit", "sha"},
+    "pip": {"extra-index-url", "hash", "index-url", "no-binary", "no-index", "pre"},
     "srun": {"bcast", "chdir", "cpu-bind", "cpus-per-task", "export", "gpu-bind", "gpus-per-node", "gpus-per-task",
              "gres-flags", "jobid", "kill-on-bad-exit", "mpi", "no-shell", "nodes", "ntasks", "ntasks-per-node",
              "uid"},

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from builds import Builder, made
-from channels import Guarded, Server, record, write_channel
+from channels import Guarded, Server, record, write_channel, write_wheel
 from test_lock import Locker, Ordinary
 
 SECRET = "s3cret-Pa55"
@@ -201,3 +201,20 @@ def test_credentials_in_a_spec_open_its_channels_and_are_not_in_the_lock(locker,
         locker.user.write("environment.yml", "channels: ['" + server.url.replace("://", "://me:${PASSWORD}@") +
                           "/channel']\ndependencies: [xz]\n")
         assert locker.lock("--update-all", PASSWORD=SECRET).returncode == 0
+
+
+def test_a_guarded_index_is_read_by_pips_configuration(solver):
+    with Builder() as alice:
+        write_wheel(alice.home / "index/simple/tool", "tool", "3.0")
+        (alice.home / "index/main").symlink_to(made())
+        with Guarded(alice.home / "index", login=LOGIN) as server, Watch(SECRET) as watch:
+            given = [alice.write(".config/pinstep/config", f"solver={solver}\nchannel.main={server.below(LOGIN + '@')}/main\n"),
+                     alice.write(".config/pip/pip.conf", f"[global]\nindex-url = {server.below(LOGIN + '@')}/simple\n")]
+            alice.write("environment.yml", "channels: [main]\ndependencies: [python, {pip: [tool]}]\n")
+            for verb in ("lock", "build"):
+                done = alice(verb)
+                assert done.returncode == 0 and SECRET not in done.stdout + done.stderr, done
+            assert "/simple/tool/tool-3.0-py3-none-any.whl" in server.asked
+            assert written(alice.home, SECRET, besides=given) == []
+            assert alice("run", "python", "-c", "import importlib.metadata as m; assert m.version('tool') == '3.0'").returncode == 0
+        assert b"uv" in watch.seen and watch.found == set()

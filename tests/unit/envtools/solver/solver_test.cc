@@ -68,6 +68,7 @@ TEST(PipRequest, IsTheContracts) {
   request.offline = true;
   request.cache = "/cache";
   request.lines = {{"requests[socks]>=2", 7}};
+  request.constraints = {{"x<2", 8, "c.txt:1"}};
   request.path = "/w/environment.yml";
   request.directory = "/w";
   request.python = "3.11.2";
@@ -79,7 +80,8 @@ TEST(PipRequest, IsTheContracts) {
       R"({"contract":1,"platform":"linux-64","offline":true,"cache":"/cache","timeout":600,"preferred":[],)"
       R"("access":{"credentials":{"https://h":"https://_u:p@h"},"proxies":{"http":"http://p"},"certificates":"/c"},)"
       R"("path":"/w/environment.yml","directory":"/w","python":"3.11.2","glibc":"2.28",)"
-      R"("lines":[{"text":"requests[socks]>=2","line":7}],"provided":{"numpy":"1.26"}})");
+      R"("lines":[{"text":"requests[socks]>=2","line":7,"origin":""}],)"
+      R"("constraints":[{"text":"x<2","line":8,"origin":"c.txt:1"}],"provided":{"numpy":"1.26"}})");
 }
 
 TEST(SolveAnswer, BecomesLockedPackages) {
