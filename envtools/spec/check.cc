@@ -42,11 +42,11 @@ std::optional<SpecProblem> check_exact(std::string_view name, std::string_view r
   if (version.find_first_of("*<>,|!~") != std::string_view::npos ||
       std::count(version.begin(), version.end(), '.') > 1)
     return {};
-  const std::string better =
-      std::string(name) + "=" + std::string(version) + ".*=" + std::string(halves->after);
-  return SpecProblem{quoted + " means version " + std::string(version) + " exactly, not " +
-                         std::string(version) + ".1; '" + better + "' means both",
-                     "", false};
+  const std::string shown = printable(version);
+  const std::string better = std::string(name) + "=" + shown + ".*=" + printable(halves->after);
+  return SpecProblem{
+      quoted + " means version " + shown + " exactly, not " + shown + ".1; '" + better + "' means both", "",
+      false};
 }
 
 }  // namespace
