@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -41,16 +42,35 @@ def run(slurm, project, script, *options):
 def _submit(slurm, project, submission):
     """The job's number. To pinstep a terminal means that somebody is there who wants the lock beside the spec."""
     ours, its = pty.openpty()
-    messages = threading.Thread(target=_show_messages, args=(ours,))
+    # Does not keep quickstart from ending: whatever still runs may hold the terminal's other end.
+    messages = threading.Thread(target=_show_messages, args=(ours,), daemon=True)
     messages.start()
-    done = subprocess.run(slurm.argv(*submission, cwd=project.inside), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=its, text=True)
-    os.close(its)
+    with subprocess.Popen(slurm.argv(*submission, cwd=project.inside), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=its, text=True, start_new_session=True) as submitting:
+        os.close(its)
+        try:
+            number, _ = submitting.communicate()
+        except KeyboardInterrupt:
+            _interrupt(submitting)
+            raise
     messages.join()
     os.close(ours)
-    if done.returncode:
+    if submitting.returncode:
         raise Failure("the submission failed")
-    return done.stdout.strip().partition(";")[0]
+    return number.strip().partition(";")[0]
+
+
+def _interrupt(leader):
+    """Ends what the submission has started too: its build, as ^C at a terminal of its own would."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number, patience in ((signal.SIGINT, 3), (signal.SIGKILL, 3)):
+        try:
+            os.killpg(leader.pid, number)
+            leader.wait(patience)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            pass
 
 
 def _show_messages(terminal):

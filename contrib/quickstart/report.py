@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 from dataclasses import dataclass
 
 from tell import Failure, note, say
@@ -66,7 +67,8 @@ def tell(slurm, project, done):
 
 def tell_what_next(slurm, project):
     say("what to type next")
-    program, directory, homes = map(os.path.relpath, (slurm.program, slurm.directory, slurm.homes))
+    program, directory, homes = (shlex.quote(os.path.relpath(path))
+                                 for path in (slurm.program, slurm.directory, slurm.homes))
     note("in the cluster, as alice:")
     note("  sbatch --env-spec=environment.yml train.sbatch")
     note("  sbatch --env-spec=environment.yml train-torchrun.sbatch")

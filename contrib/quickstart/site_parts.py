@@ -91,6 +91,8 @@ def _make_channel(top, build):
     if not there:
         note("making a channel of conda packages out of Debian's ...")
     _run([os.path.join(top, "contrib/localchannel/make-channel"), "--output", channel])
+    # Somebody may have made it, or parts of it, under a umask of 077.
+    _run(["chmod", "--recursive", "a+rX", channel])
     note(f"channel     {channel}{there_already(there)}")
     return channel
 

@@ -3,11 +3,14 @@
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
-from conftest import TOP
+from conftest import BUILD, TOP, take_down
 
 pytestmark = [pytest.mark.skips("no root"), pytest.mark.skips("no worker")]
 
@@ -102,3 +105,54 @@ def test_who_is_not_root_is_told_in_a_line_what_to_type(command, code):
     done = subprocess.run(["unshare", "--user", "--map-user=1000", "--map-group=1000", *command], cwd=TOP, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1), done
     assert "sudo make quickstart" in done.stderr
+
+
+@pytest.fixture
+def elsewhere(work):
+    yield work / "inter rupted"
+    take_down(work / "inter rupted")
+
+
+def test_after_an_interruption_it_goes_on(elsewhere):
+    """^C while the submission builds the environment; the directory's name has a space."""
+    command = [TOP / "contrib/quickstart/quickstart", "--dir", elsewhere, "--build", BUILD]
+    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           start_new_session=True)
+    for line in run.stdout:
+        if "alice$ sbatch" in line:
+            break
+    time.sleep(1)
+    for _ in range(2):
+        os.killpg(run.pid, signal.SIGINT)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 130 and "Traceback" not in said, said
+    assert said.splitlines()[-1] == "quickstart: interrupted; started again, it goes on from what is there"
+    assert "sbatch" not in subprocess.run(["ps", "-u", "20001", "-o", "args"], stdout=subprocess.PIPE, text=True).stdout
+    again = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert again.returncode == 0, again.stdout
+    shell, down = [line.strip() for line in again.stdout.splitlines()[-4:] if "minicluster" in line]
+    for printed in (shell, down):
+        words = shlex.split(printed)
+        assert words[words.index("--dir") + 1] == os.path.relpath(elsewhere / "cluster", os.getcwd())
+
+
+def test_wheels_that_a_umask_has_closed_are_opened(tmp_path):
+    """And so are those that are fetched."""
+    packaging = tmp_path / "contrib/packaging"
+    packaging.mkdir(parents=True)
+    for name in ("deps", "debian.list", "rhel.list"):
+        shutil.copy(TOP / "contrib/packaging" / name, packaging)
+    (tmp_path / "envtools/solver").mkdir(parents=True)
+    (tmp_path / "envtools/solver/requirements.txt").write_text("")
+    (tmp_path / "from/wheels").mkdir(parents=True)
+    (tmp_path / "from/wheels/a.whl").write_text("")
+    wheels = tmp_path / "build/wheels"
+    (tmp_path / "build").mkdir()
+    ensure = f"umask 077; DEPS_FROM={tmp_path}/from sh {packaging}/deps ensure cluster"
+    for _ in range(2):
+        subprocess.run(["sh", "-c", ensure], check=True)
+        assert {oct(path.stat().st_mode & 0o777) for path in wheels.iterdir()} == {"0o644"}
+        assert oct(wheels.stat().st_mode & 0o777) == "0o755"
+        wheels.chmod(0o700)
+        for path in wheels.iterdir():
+            path.chmod(0o600)
