@@ -18,7 +18,8 @@ import check        # noqa: E402
 
 CLUSTER = Wanted("plain", plugin=True)
 SAMPLES, A_STEP = 6000, 16
-RUN = [f"--images={SAMPLES}", "--test-images=1000", f"--batch={A_STEP // 4}", "--epochs=1000000", "--timeout=120"]
+RUN = [f"--images={SAMPLES}", "--test-images=1000", f"--batch={A_STEP // 4}", "--epochs=1000000", "--timeout=120",
+       "--lr=0.01"]     # with more, steps of so few images lead nowhere in the end
 TWO_BY_TWO = ["-N2", "--ntasks-per-node=2"]
 STEPS_AFTER = 150
 
