@@ -50,7 +50,8 @@ def until_stopped(directory, *options):
 
 
 def steps_done(directory):
-    return max(int(re.fullmatch(r"step-(\d+)\.safetensors", path.name)[1]) for path in (directory / "c").iterdir())
+    return max(int(re.fullmatch(r"step-(\d+)\.safetensors", path.name)[1])
+               for path in (directory / "c").glob("step-*"))
 
 
 def digest(job):

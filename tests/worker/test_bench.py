@@ -67,3 +67,13 @@ def test_people_get_tables():
 def test_json_has_one_object_a_line():
     lines = bench(2, *FEW, *SMALL_STEPS, "--json").out[0].splitlines()
     assert {json.loads(line)["event"] for line in lines} == {"start", "exchange", "overlap", "scaling", "end"}
+
+
+def test_sizes_that_come_to_one_are_measured_once():
+    ended = bench(2, "--json", "--min=1", "--max=20", "--iterations=1", "all-gather")
+    assert [event["bytes"] for event in ended.events("exchange")] == [8, 16]
+
+
+def test_a_rank_that_is_alone_has_nothing_to_exchange():
+    ended = Ranks(1, ["all-reduce"], verb="bench").wait()
+    assert ended.codes == [1] and "one rank has nobody to exchange anything with" in ended.err[0]

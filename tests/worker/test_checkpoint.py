@@ -2,14 +2,17 @@
 
 import hashlib
 import json
+import re
 import signal
 import struct
+import time
+from pathlib import Path
 
 import numpy
 import pytest
 
 import check
-from ranks import ENDLESS
+from ranks import ENDLESS, TIMEOUT
 
 STOPPED = 75        # exit code
 SHORT = ["--images=600", "--test-images=100", "--batch=10", "--json"]     # 2 ranks: 30 steps an epoch
@@ -33,7 +36,8 @@ def read(path):
 
 
 def names(directory):
-    return sorted(path.name for path in directory.iterdir())
+    """Of all but the lock, which stays."""
+    return sorted(path.name for path in directory.iterdir() if path.name != ".lock")
 
 
 def stop(start, size, directory, number=signal.SIGTERM, *options, rank=0, **more):
@@ -59,17 +63,6 @@ def test_a_signal_to_any_rank_stops_all_at_the_same_step(start, tmp_path, rank):
 def test_the_signal_can_be_chosen(start, tmp_path):
     ended = stop(start, 1, tmp_path, signal.SIGUSR1, "--signal=USR1")
     assert ended.events("checkpoint")[-1]["signal"] == "USR1"
-
-
-def test_a_signal_before_the_first_step_is_not_lost(start, tmp_path):
-    ranks = start(2, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", "--signal=USR1", only=[0])
-    ranks.wait_until_served()
-    ranks.signal(0, signal.SIGUSR1)
-    ranks.begin(1)
-    ended = ranks.wait()
-    assert set(ended.codes) == {STOPPED}, ended
-    kept, = ended.events("checkpoint")
-    assert (kept["signal"], kept["steps"]) == ("USR1", 1)
 
 
 def test_a_checkpoint_is_a_safetensors_file_with_all_that_steps_change(train, tmp_path):
@@ -215,9 +208,15 @@ def test_the_one_before_is_used_where_the_newest_is_damaged(train, kept, tmp_pat
 def test_where_none_can_be_read_it_does_not_begin_anew(train, kept, tmp_path):
     for path in kept[0].iterdir():
         (tmp_path / path.name).write_bytes(b"")
-    ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}")
-    assert ended.codes == [1, 3]
-    assert f"no checkpoint in '{tmp_path}' can be read" in ended.error
+    for why in ("the newest: checkpoint ", "2 damaged, such as '", "2 damaged, such as '"):     # not the next time either
+        ended = train(2, *SHORT, "--steps=20", "--timeout=3", f"--checkpoint={tmp_path}")
+        assert ended.codes == [1, 3]
+        assert f"no checkpoint in '{tmp_path}' can be read; {why}" in ended.error
+        assert "hint: to begin anew, remove the files *.damaged there, or give another directory" in ended.error
+    assert all(name.endswith(".safetensors.damaged") for name in names(tmp_path))
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert not train(1, *SHORT, "--steps=20", f"--checkpoint={tmp_path}").ok().events("resume")
 
 
 @pytest.mark.parametrize("option, said", [
@@ -266,6 +265,104 @@ def test_where_no_checkpoint_can_be_written_nothing_is_trained(train, tmp_path, 
     assert not ended.events("epoch")
 
 
+@pytest.mark.parametrize("where, said", [("file", "Not a directory"), ("file/c", "Not a directory"),
+                                         ("none/c", "No such file or directory"), ("taken", "Not a directory")])
+def test_where_no_weights_can_be_saved_nothing_is_trained(train, tmp_path, where, said):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/rank-1").write_text("")
+    ended = train(2, *SHORT, "--epochs=1", "--timeout=3", f"--save={tmp_path}/{where}")
+    assert sorted(ended.codes) in ([1, 1], [1, 3]), ended
+    assert said in ended.err[0] + ended.err[1]
+    assert not ended.events("epoch")
+
+
+def test_what_an_earlier_run_saved_is_not_taken_for_this_ones(train, tmp_path):
+    """Ranks and layers that only that one had go; what is somebody else's stays."""
+    train(3, *SHORT, "--steps=1", "--hidden=8,8,8", f"--save={tmp_path}").ok()
+    assert check.model(tmp_path, 2)["ranks"] == 3
+    (tmp_path / "rank-2/mine").write_text("")
+    (tmp_path / "rank-x").mkdir()
+    train(1, *SHORT, "--steps=1", "--hidden=8", f"--save={tmp_path}").ok()
+    assert names(tmp_path) == ["rank-0", "rank-2", "rank-x"]
+    assert names(tmp_path / "rank-2") == ["mine"]
+    assert names(tmp_path / "rank-0") == [*(f"layer{layer}.{part}.npy" for layer in (1, 2) for part in ("bias", "weight")),
+                                          "model.json", "samples.npy"]
+
+
+def test_two_runs_do_not_share_a_directory(start, train, tmp_path):
+    first = start(1, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", SLURM_JOB_ID=12, SLURM_STEP_ID=0)
+    first.wait_for('"event":"checkpoint"')
+    ended = train(1, *SHORT, "--steps=3", f"--checkpoint={tmp_path}")
+    assert ended.codes == [1]
+    assert ended.err[0].startswith(f"pinstep-worker: error: another run keeps its checkpoints in '{tmp_path}': "
+                                   f"job 12.0, process {first.processes[0].pid} on ")
+    assert "hint: wait until it has ended, or give each run a directory of its own" in ended.err[0]
+    first.signal(0, signal.SIGTERM)
+    last = first.wait().events("checkpoint")[-1]["steps"]
+    train(1, *SHORT, f"--steps={last + 1}", ENDLESS, f"--checkpoint={tmp_path}").ok()    # the lock ends with its process
+
+
+# ---- a signal before there is anything to keep
+
+@pytest.mark.parametrize("stopped", [[0], [1], [0, 1]], ids=str)
+@pytest.mark.parametrize("number, name", [(signal.SIGTERM, "TERM"), (signal.SIGUSR1, "USR1")], ids=["TERM", "USR1"])
+def test_a_signal_while_ranks_gather_stops_all_that_have_come(start, tmp_path, stopped, number, name):
+    ranks = start(3, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", "--signal=USR1", only=[0, 1])
+    for rank in (0, 1):
+        ranks.wait_until_connecting(rank)
+    for rank in stopped:
+        ranks.signal(rank, number)
+    ended = ranks.wait()
+    assert ended.codes == [STOPPED, STOPPED], ended
+    assert "".join(ended.err) == f"pinstep-worker: stopped by {name} before all ranks had come: nothing is trained\n"
+    said = [json.loads(line) for out in ended.out for line in out.splitlines()]
+    assert [event["event"] for event in said] == ["stop"]
+    assert ended.seconds < 60 and names(tmp_path) == []
+
+
+def test_a_rank_that_comes_only_then_is_told(start, tmp_path):
+    ranks = start(3, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", only=[0, 1])
+    ranks.wait_until_connecting(1)
+    ranks.signal(1, signal.SIGTERM)
+    ranks.begin(2)
+    ended = ranks.wait(besides=[2])
+    assert ended.codes == [STOPPED, STOPPED], ended
+
+
+def test_a_rank_that_finds_nobody_stops_too(start, tmp_path):
+    ranks = start(2, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", only=[1])
+    deadline = time.monotonic() + TIMEOUT
+    while not catches(ranks.processes[1].pid, signal.SIGTERM):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    ranks.signal(1, signal.SIGTERM)
+    assert ranks.wait().codes == [STOPPED]
+
+
+def catches(pid, number):
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = re.search(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)
+    return bool(caught and int(caught[1], 16) & 1 << (number - 1))
+
+
+def test_then_the_job_is_queued_again_too(start, tmp_path):
+    """By rank 0; here there is none, and it says so."""
+    ranks = start(2, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", "--requeue", only=[0])
+    ranks.wait_until_connecting(0)
+    ranks.signal(0, signal.SIGTERM)
+    ended = ranks.wait()
+    assert ended.codes == [1]
+    assert "stopped by TERM before" in ended.err[0] and "there is no job to queue again" in ended.err[0]
+
+
+def test_without_checkpoints_signals_do_what_they_always_do(start):
+    ranks = start(2, *SHORT, only=[0])
+    ranks.wait_until_connecting(0)
+    ranks.signal(0, signal.SIGTERM)
+    assert ranks.wait().codes == [-signal.SIGTERM]
+
+
 @pytest.mark.skips("no root")
 def test_a_disk_that_gets_full_ends_the_run_and_leaves_the_checkpoints_before(train, tmp_path):
     """Three of them have no room."""
@@ -283,8 +380,8 @@ def test_a_disk_that_gets_full_ends_the_run_and_leaves_the_checkpoints_before(tr
 
 
 def test_what_a_killed_write_left_goes_with_the_next_checkpoint(train, tmp_path):
-    left = "step-000000000003.safetensors+"
-    (tmp_path / left).write_bytes(b"half")
+    for left in ("step-000000000003.safetensors+", "step-000000000007.safetensors+1234567890"):
+        (tmp_path / left).write_bytes(b"half")
     (tmp_path / "mine+").write_bytes(b"mine")
     train(1, *SHORT, "--steps=4", f"--checkpoint={tmp_path}").ok()
     assert names(tmp_path) == ["mine+", "step-000000000004.safetensors"]

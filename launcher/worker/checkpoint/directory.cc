@@ -2,7 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,10 @@ namespace {
 
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kDamaged = ".damaged";
+constexpr const char* kLock = "/.lock";
 constexpr std::size_t kKept = 2;
+constexpr std::size_t kMostWords = 4096;  // of who has the lock
 constexpr std::size_t kFileLimit = std::size_t{1} << 40;
 
 std::string name_of(std::uint64_t steps) {
@@ -40,6 +43,7 @@ bool is_name(std::string_view name) {
 struct Names {
   std::vector<std::string> whole;  // newest first
   std::vector<std::string> parts;  // that a killed write left
+  std::vector<std::string> damaged;
 };
 
 Result<Names> list(const std::string& path) {
@@ -49,9 +53,10 @@ Result<Names> list(const std::string& path) {
   while (const dirent* entry = ::readdir(directory.get())) {
     std::string_view name = entry->d_name;
     if (is_name(name)) names.whole.emplace_back(name);
-    if (!name.ends_with(kAside)) continue;
-    name.remove_suffix(kAside.size());
-    if (is_name(name)) names.parts.emplace_back(entry->d_name);
+    if (is_name(name.substr(0, name.rfind(kAside))) && name.rfind(kAside) != name.npos)
+      names.parts.emplace_back(name);
+    if (name.ends_with(kDamaged) && is_name(name.substr(0, name.size() - kDamaged.size())))
+      names.damaged.emplace_back(name);
   }
   std::sort(names.whole.rbegin(), names.whole.rend());
   return names;
@@ -65,10 +70,20 @@ Result<void> sync_directory(const std::string& path) {
 
 }  // namespace
 
-Result<void> CheckpointDirectory::prepare() const {
-  if (::mkdir(path_.c_str(), 0777) != 0 && errno != EEXIST) return fail_errno(errno, "make directory", path_);
-  const std::string inside = path_ + "/.";  // of a file this says that it is no directory
-  if (::access(inside.c_str(), R_OK | W_OK | X_OK) != 0) return fail_errno(errno, "write in", path_);
+Result<void> CheckpointDirectory::prepare(const std::string& who) {
+  PINSTEP_TRY(prepare_directory(path_));
+  const std::string path = path_ + kLock;
+  lock_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!lock_.valid()) return fail_errno(errno, "open", path);
+  // There are file systems without locks: there it is up to the user.
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    const auto holder = read_file(path, kMostWords);
+    return fail(ErrorKind::busy,
+                "another run keeps its checkpoints in '" + path_ +
+                    "': " + printable(holder && !holder->text.empty() ? holder->text : "it does not say which"),
+                "wait until it has ended, or give each run a directory of its own");
+  }
+  if (::ftruncate(lock_.get(), 0) != 0 || !write_all(lock_.get(), who)) return fail_errno(errno, "write", path);
   return {};
 }
 
@@ -100,13 +115,16 @@ Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::newest() 
     if (checkpoint.error().kind != ErrorKind::corrupt) return tl::unexpected(checkpoint.error());
     found.damaged.push_back(checkpoint.error().cause);
     // Out of the way: else it would be kept as the newest, and one that can be read go.
-    const std::string aside = found.path + ".damaged";
+    const std::string aside = found.path + std::string(kDamaged);
     if (std::rename(found.path.c_str(), aside.c_str()) != 0) return fail_errno(errno, "rename to", aside);
   }
-  if (names->whole.empty()) return std::nullopt;
-  return fail(ErrorKind::corrupt,
-              "no checkpoint in '" + path_ + "' can be read; the newest: " + found.damaged[0],
-              "begin anew in another directory");
+  // Also the next time: a run that went on must not turn into one that begins anew without a word.
+  if (names->whole.empty() && names->damaged.empty()) return std::nullopt;
+  const std::string why = names->whole.empty() ? std::to_string(names->damaged.size()) + " damaged, such as '" +
+                                                     path_ + "/" + names->damaged[0] + "'"
+                                               : "the newest: " + found.damaged[0];
+  return fail(ErrorKind::corrupt, "no checkpoint in '" + path_ + "' can be read; " + why,
+              "to begin anew, remove the files *.damaged there, or give another directory");
 }
 
 }  // namespace pinstep::worker

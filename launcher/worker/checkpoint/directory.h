@@ -2,13 +2,15 @@
 // before.
 //
 // A file is whole or not there: it is written under another name, synced, renamed, and the directory is synced.
-// One process writes at a time.
+// One run at a time, whose rank 0 holds a lock (flock) on DIR/.lock as long as it lives; who that is stands in
+// it.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "envtools/base/fd.h"
 #include "launcher/worker/checkpoint/checkpoint.h"
 
 namespace pinstep::worker {
@@ -17,9 +19,9 @@ class CheckpointDirectory {
  public:
   explicit CheckpointDirectory(std::string path) : path_(std::move(path)) {}
 
-  // Makes the directory where it is missing, and sees that it can be written to: before hours are spent that
-  // could not be kept. Errors: not_found (the directory above), refused, os.
-  Result<void> prepare() const;
+  // As prepare_directory(); and takes the lock, in the name of `who`. Errors: busy (another run has it), and
+  // those of prepare_directory().
+  Result<void> prepare(const std::string& who);
 
   // After prepare(). Removes all but the newest and the one before, and what a killed write left. Returns the
   // file's path. Errors: refused, no_space, os.
@@ -31,11 +33,12 @@ class CheckpointDirectory {
     std::vector<std::string> damaged;  // newer ones, put out of the way: each with its path and why
   };
   // The newest that can be read; nothing where there is none at all. A damaged one gets the ending ".damaged".
-  // Errors: corrupt (there are some and none can be read), unsupported, and those of reading.
+  // Errors: corrupt (there are some, or were, and none can be read), unsupported, and those of reading.
   Result<std::optional<Found>> newest() const;
 
  private:
   std::string path_;
+  UniqueFd lock_;
 };
 
 }  // namespace pinstep::worker

@@ -26,6 +26,10 @@ class Bench {
         size_(session.place().size) {}
 
   Result<void> run() {
+    if (size_ == 1 && !options_.scaling)
+      return fail(ErrorKind::conflict,
+                  "one rank has nobody to exchange anything with: there is nothing to measure",
+                  "start several, or measure scaling");
     const unsigned threads = use_threads(device_, session_.place());
     say(line_of(BenchStart{size_, std::string(session_.transport_name()), std::string(device_.name()), threads},
                 form_));
@@ -59,7 +63,7 @@ class Bench {
     PINSTEP_TRY(has_memory());
     say(head_of_exchanges(form_));
     for (const Operation operation : options_.operations)
-      for (const std::size_t bytes : sizes_of(options_)) {
+      for (const std::size_t bytes : sizes_for(operation)) {
         const auto found = measure(device_, session_.transport(), operation, bytes, options_.effort);
         if (!found) return tl::unexpected(found.error());
         say(line_of(*found, form_));
@@ -75,6 +79,14 @@ class Bench {
     if (!found) return tl::unexpected(found.error());
     say(line_of(*found, form_));
     return {};
+  }
+
+  // An operation takes elements of all ranks: several small sizes may come to one.
+  std::vector<std::size_t> sizes_for(Operation operation) const {
+    std::vector<std::size_t> sizes = sizes_of(options_);
+    for (std::size_t& size : sizes) size = rounded_bytes(operation, size, size_);
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
   }
 
   // 1, 2, 4 … ranks and all of them; the others wait.

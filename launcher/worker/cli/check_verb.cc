@@ -71,7 +71,7 @@ Error check_verb(const std::vector<std::string>& words) {
                   lines_of(Ending{Outcome::failed, at_rank(session.place(), node, is_well.error()), {}, true},
                            Form::text));
   session.close();
-  std::_Exit(is_well && *is_well ? 0 : 1);
+  std::_Exit(is_well && *is_well && !is_output_lost() ? 0 : 1);
 }
 
 }  // namespace pinstep::worker

@@ -44,7 +44,7 @@ unsigned use_threads(CpuDevice& device, const Place& place, unsigned alone) {
 
 void run_in_session(SessionSettings settings, Form form,
                     const std::function<Result<void>(Session& session, CpuDevice& device)>& act,
-                    const std::function<void(const Ending& ending)>& failed) {
+                    const std::function<void(Ending& ending, const Place& place)>& failed) {
   const Environment environment = process_environment();
   CpuDevice device;
   settings.node = host_name();
@@ -59,9 +59,10 @@ void run_in_session(SessionSettings settings, Form form,
     ending = session.give_up(done.error());
   }
   if (ending.is_to_be_said) write_message(STDERR_FILENO, lines_of(ending, Form::text));
-  if (!done) end_in(kLastTime, ending.outcome);
+  if (!done && ending.outcome != Outcome::stopped) end_in(kLastTime, ending.outcome);
   if (ending.is_to_be_said && form == Form::json) print(lines_of(ending, form));
-  if (!ending.error.cause.empty() && failed) failed(ending);
+  if (!ending.error.cause.empty() && failed) failed(ending, session.place());
+  if (ending.outcome == Outcome::done && is_output_lost()) ending.outcome = Outcome::failed;
   // Not through destructors: Gloo's reset the connections, with what is still on its way to others.
   std::_Exit(static_cast<int>(ending.outcome));
 }

@@ -11,10 +11,11 @@
 namespace pinstep::worker {
 
 // Opens a session, calls `act` and ends the process: with 0, or with what the error means, which is said once
-// by each node. `failed` learns of it first.
+// by each node. `failed` learns of it first, and may turn it into another. What could not be printed turns
+// success into failure.
 [[noreturn]] void run_in_session(SessionSettings settings, Form form,
                                  const std::function<Result<void>(Session& session, CpuDevice& device)>& act,
-                                 const std::function<void(const Ending& ending)>& failed = {});
+                                 const std::function<void(Ending& ending, const Place& place)>& failed = {});
 
 // This node's name.
 std::string host_name();

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "envtools/base/fd.h"
@@ -29,12 +30,13 @@ Result<void> report(const ReportOptions& options) {
 }  // namespace
 
 Error report_verb(const std::vector<std::string>& words) {
+  std::signal(SIGPIPE, SIG_DFL);  // no network here: who pipes it into head wants no message
   const auto options = parse_report_options(words);
   if (!options) return options.error();
   const auto done = report(*options);
   if (!done)
     write_message(STDERR_FILENO, lines_of(Ending{Outcome::failed, done.error(), {}, true}, Form::text));
-  std::exit(static_cast<int>(done ? Outcome::done : Outcome::failed));
+  std::exit(static_cast<int>(done && !is_output_lost() ? Outcome::done : Outcome::failed));
 }
 
 }  // namespace pinstep::worker

@@ -3,7 +3,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "envtools/base/fd.h"
+#include "launcher/worker/words.h"
 
 namespace pinstep::worker {
 namespace {
@@ -31,25 +34,25 @@ Result<void> TrainEvents::begin(const Place& place, const std::string& node, con
   auto log = EventLog::open(options_.log, place.rank);
   if (!log) return tl::unexpected(log.error());
   log_ = std::move(*log);
-  log_.add({{"event", "start"},
-            {"rank", place.rank},
-            {"ranks", place.size},
-            {"node", node},
-            {"model", start.model},
-            {"parameters", start.parameters},
-            {"images", start.images},
-            {"restart", start.restart}});
+  note({{"event", "start"},
+        {"rank", place.rank},
+        {"ranks", place.size},
+        {"node", node},
+        {"model", start.model},
+        {"parameters", start.parameters},
+        {"images", start.images},
+        {"restart", start.restart}});
   return {};
 }
 
 void TrainEvents::step(const StepReport& report) {
-  log_.add({{"event", "step"},
-            {"epoch", epoch_},
-            {"step", report.step},
-            {"samples", report.samples},
-            {"seconds", report.seconds},
-            {"waited", report.waited},
-            {"loss", report.loss}});
+  note({{"event", "step"},
+        {"epoch", epoch_},
+        {"step", report.step},
+        {"samples", report.samples},
+        {"seconds", report.seconds},
+        {"waited", report.waited},
+        {"loss", report.loss}});
   samples_ += report.samples;
   if (!shows_progress_ || Now::now() - shown_ < kBetween) return;
   const double seconds = std::chrono::duration<double>(Now::now() - shown_).count();
@@ -60,24 +63,25 @@ void TrainEvents::step(const StepReport& report) {
 }
 
 void TrainEvents::epoch(const EpochReport& report) {
-  log_.add(json_of(report));
+  note(json_of(report));
   clear_progress();
   if (speaks_) print(line_of(report, form_));
 }
 
 void TrainEvents::resumed(const Resumed& resumed) {
-  log_.add(json_of(resumed));
+  note(json_of(resumed));
   print(line_of(resumed, form_));
 }
 
 void TrainEvents::kept(const Kept& kept) {
-  log_.add(json_of(kept));
+  note(json_of(kept));
   clear_progress();
   print(line_of(kept, form_));
 }
 
 void TrainEvents::end(const std::string& weights, const std::string& saved) {
-  log_.add({{"event", "end"}, {"weights", weights}, {"most_memory_bytes", most_memory()}});
+  note({{"event", "end"}, {"weights", weights}, {"most_memory_bytes", most_memory()}});
+  tell_lost(true);
   if (speaks_) print(line_of_end(weights, saved, form_));
 }
 
@@ -85,8 +89,22 @@ void TrainEvents::failed(const Ending& ending) {
   Json event{{"event", "error"}};
   event.update(json_of(ending.error));
   event["ranks"] = ending.ranks;
-  log_.add(event);
+  note(event);
   clear_progress();
+}
+
+void TrainEvents::note(Json event) {
+  log_.add(std::move(event));
+  tell_lost(false);
+}
+
+void TrainEvents::tell_lost(bool is_end) {
+  if (log_.lost() == 0 || (told_lost_ && !is_end)) return;
+  told_lost_ = true;
+  clear_progress();
+  write_message(STDERR_FILENO, "pinstep-worker: warning: '" + log_.path() + "' " +
+                                   (is_end ? "lacks " + how_many(log_.lost(), "event") : "lacks events") +
+                                   ": " + std::strerror(log_.trouble()) + "\n");
 }
 
 void TrainEvents::clear_progress() const {

@@ -29,6 +29,9 @@ class TrainEvents {
   bool wants_steps() const { return log_.is_open() || shows_progress_; }
 
  private:
+  void note(Json event);
+  // That the log lacks events: once when it begins, and how many at the end.
+  void tell_lost(bool is_end);
   void clear_progress() const;
 
   const TrainOptions& options_;
@@ -38,6 +41,7 @@ class TrainEvents {
   std::uint32_t epoch_ = 0;
   bool speaks_ = false;
   bool shows_progress_ = false;
+  bool told_lost_ = false;
   std::chrono::steady_clock::time_point shown_;
   std::uint64_t samples_ = 0;  // of this rank, since then
 };

@@ -98,7 +98,7 @@ std::string line_of(const Kept& kept, Form form) {
   if (form == Form::json) return json_line(json_of(kept));
   if (kept.signal == 0) return "checkpoint " + kept.path + "\n";
   return "stopped by " + std::string(signal_name(kept.signal)) + " after " + how_many(at.steps, "step") +
-         ", checkpoint " + kept.path + "\n";
+         (kept.path.empty() ? "" : ", checkpoint " + kept.path) + "\n";
 }
 
 std::string line_of_end(const std::string& weights, const std::string& saved, Form form) {

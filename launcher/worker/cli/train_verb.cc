@@ -1,3 +1,7 @@
+#include <unistd.h>
+
+#include <csignal>
+
 #include "envtools/base/fd.h"
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
@@ -31,6 +35,8 @@ constexpr std::size_t kMostOrderBytes = std::size_t{1} << 30;
 
 Result<TrainSettings> read_settings(const TrainOptions& options, const DataSet& data) {
   TrainSettings settings = options.train;
+  settings.is_kept = !options.keep.directory.empty();
+  settings.kept_every = options.keep.every;
   if (options.order.empty()) return settings;
   const auto file = read_file(options.order, kMostOrderBytes, Links::followed);
   if (!file) return tl::unexpected(file.error());
@@ -47,8 +53,9 @@ Result<void> finish(Session& session, Trainer& trainer, const TrainOptions& opti
     auto weights = trainer.weights();
     if (!weights) return tl::unexpected(weights.error());
     PINSTEP_TRY(save(options.save,
-                     {session.place().rank, std::string(name(options.train.model.kind)), trainer.layers(),
-                      std::move(weights->parameters), std::move(weights->values), trainer.seen(), accuracy}));
+                     {session.place().rank, session.place().size, std::string(name(options.train.model.kind)),
+                      trainer.layers(), std::move(weights->parameters), std::move(weights->values),
+                      trainer.seen(), accuracy}));
   }
   const auto digest = trainer.agreed_weights();
   if (!digest) return tl::unexpected(digest.error());
@@ -80,6 +87,11 @@ Result<double> train_epochs(Trainer& trainer, Keeper* keeper, std::uint32_t epoc
   const Trainer::Border border =
       keeper != nullptr ? [keeper] { return keeper->at_border(); } : Trainer::Border();
   double accuracy = 0;
+  if (keeper != nullptr) {  // a signal may have come before the first step
+    const auto goes_on = keeper->at_border();
+    if (!goes_on) return tl::unexpected(goes_on.error());
+    if (!*goes_on) return accuracy;
+  }
   for (std::uint32_t epoch = trainer.position().epoch; epoch <= epochs && !trainer.is_finished(); ++epoch) {
     events.epoch_begins(epoch);
     const auto report = trainer.train(epoch, border);
@@ -115,6 +127,7 @@ Result<void> train(Session& session, CpuDevice& device, const TrainOptions& opti
   if (!settings) return tl::unexpected(settings.error());
   auto trainer = Trainer::create(device, session.transport(), *data, *settings);
   if (!trainer) return tl::unexpected(trainer.error());
+  if (!options.save.empty()) PINSTEP_TRY(prepare_save(options.save, session.place().rank));
   PINSTEP_TRY(events.begin(session.place(), host_name(),
                            start_of(session, device, **trainer, threads, *data, *settings)));
   if (events.wants_steps()) (*trainer)->on_step([&events](const StepReport& report) { events.step(report); });
@@ -136,26 +149,53 @@ Result<void> train(Session& session, CpuDevice& device, const TrainOptions& opti
   return queued;
 }
 
+// Of a rank that was stopped before all had come. Rank 0 has no others to ask.
+void requeue_before_the_first_step(const TrainOptions& options, Ending& ending, const Place& place) {
+  if (!options.requeue || place.rank != 0) return;
+  const auto requeued = requeue_job(process_environment());
+  if (requeued) return;
+  ending = {Outcome::failed, requeued.error(), {}, true};
+  write_message(STDERR_FILENO, lines_of(ending, Form::text));
+}
+
+// From the first moment on: a job's time may be over before its ranks have met.
+void note_signals_of(const KeepSettings& keep) {
+  std::vector<int> signals{SIGTERM};
+  if (keep.signal) signals.push_back(*keep.signal);
+  note_signals(signals);
+}
+
+std::string name_of_this_run() {
+  const std::string job = cookie_of(process_environment());
+  return (job.empty() ? "" : "job " + job + ", ") + "process " + std::to_string(::getpid()) + " on " +
+         host_name();
+}
+
 }  // namespace
 
 Error train_verb(const std::vector<std::string>& words) {
-  const auto options = parse_train_options(words);
+  auto options = parse_train_options(words);
   if (!options) return options.error();
   if (options->train.model.kind == ModelSpec::Kind::cnn && !CpuConvolutions::are_there())
     return fail(ErrorKind::usage, "this pinstep-worker was built without oneDNN, which computes the cnn",
                 "--model=mlp, or build it with libdnnl-dev")
         .value();
   const Form form = options->json ? Form::json : Form::text;
-  // It may come while ranks are waited for or data is read, and would end this one with nothing queued again.
-  // TERM is noted later, by the keeper: until there is something to keep it ends the rank at once.
-  if (options->keep.signal) note_signals({*options->keep.signal});
   TrainEvents events(*options, form);
   SessionSettings session = options->session;
   session.log = options->log;
+  if (!options->keep.directory.empty()) {
+    note_signals_of(options->keep);
+    options->keep.who = name_of_this_run();
+    session.told_to_stop = noted_signal;
+  }
   run_in_session(
       session, form,
       [&](Session& session, CpuDevice& device) { return train(session, device, *options, events); },
-      [&](const Ending& ending) { events.failed(ending); });
+      [&](Ending& ending, const Place& place) {
+        events.failed(ending);
+        if (ending.outcome == Outcome::stopped) requeue_before_the_first_step(*options, ending, place);
+      });
 }
 
 }  // namespace pinstep::worker

@@ -1,4 +1,5 @@
 // pinstep-worker: one rank of a data-parallel training run.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "envtools/base/text.h"
 #include "launcher/worker/cli/bench_options.h"
 #include "launcher/worker/cli/check_options.h"
+#include "launcher/worker/cli/output.h"
 #include "launcher/worker/cli/report_options.h"
 #include "launcher/worker/cli/train_options.h"
 #include "launcher/worker/cli/verbs.h"
@@ -77,16 +79,24 @@ bool asks_for(const Words& words, std::string_view option) {
   return std::find(words.begin(), words.end(), option) != words.end();
 }
 
+// A socket must not get the number of an output that is closed. What is opened here refuses to be written to,
+// as a closed one does.
+void fill_closed_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int run(const Words& words) {
+  fill_closed_descriptors();
   const auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),
                                  [&](const Verb& v) { return !words.empty() && words[0] == v.name; });
   if (asks_for(words, "--version")) {
-    std::puts("pinstep-worker " PINSTEP_VERSION);
-    return 0;
+    print("pinstep-worker " PINSTEP_VERSION "\n");
+    return is_output_lost() ? 1 : 0;
   }
   if (asks_for(words, "--help") || asks_for(words, "-h")) {
-    std::fputs(verb == std::end(kVerbs) ? usage().c_str() : verb->usage, stdout);
-    return 0;
+    print(verb == std::end(kVerbs) ? usage() : verb->usage);
+    return is_output_lost() ? 1 : 0;
   }
   if (verb == std::end(kVerbs)) return no_verb(words);
   std::set_terminate(end_by_terminate);

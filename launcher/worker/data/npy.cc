@@ -1,10 +1,12 @@
 #include "launcher/worker/data/npy.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <random>
 
 #include "envtools/base/fd.h"
 
@@ -24,17 +26,25 @@ std::string npy_head(std::string_view descr, const std::vector<std::size_t>& sha
 }
 
 Result<void> write_whole(const std::string& path, std::string_view head, std::string_view body) {
-  const std::string aside = path + std::string(kAside);
-  UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!fd.valid()) return fail_errno(errno, "write", aside);
+  std::random_device random;  // others may write the same file, on other nodes
+  const std::string aside = path + std::string(kAside) + std::to_string(random());
+  UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd.valid()) return fail_errno(errno, "write", path);
   const auto failed = [&](const char* what, const std::string& which) {
     auto error = fail_errno(errno, what, which);
     ::unlink(aside.c_str());  // where the disk is full, others need the room
     return error;
   };
   if (!write_all(fd.get(), head) || !write_all(fd.get(), body) || ::fsync(fd.get()) != 0)
-    return failed("write", aside);
+    return failed("write", path);
   if (std::rename(aside.c_str(), path.c_str()) != 0) return failed("rename to", path);
+  return {};
+}
+
+Result<void> prepare_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return fail_errno(errno, "make directory", path);
+  const std::string inside = path + "/.";  // of a file this says that it is no directory
+  if (::access(inside.c_str(), R_OK | W_OK | X_OK) != 0) return fail_errno(errno, "write in", path);
   return {};
 }
 

@@ -15,8 +15,12 @@ namespace pinstep::worker {
 std::string npy_head(std::string_view descr, const std::vector<std::size_t>& shape);
 
 // Writes aside, syncs and renames: the file is whole or not there. What a process leaves that is killed
-// meanwhile has the name with this ending. Errors: refused, no_space, os; then nothing is left.
+// meanwhile has the name, this, and digits of its own. Errors: refused, no_space, os; then nothing is left.
 inline constexpr std::string_view kAside = "+";
 Result<void> write_whole(const std::string& path, std::string_view head, std::string_view body);
+
+// Makes the directory where it is missing, and sees that it can be written to: before hours are spent on what
+// could not be kept. Errors: not_found (the directory above), refused, os.
+Result<void> prepare_directory(const std::string& path);
 
 }  // namespace pinstep::worker

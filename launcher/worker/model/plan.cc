@@ -45,7 +45,7 @@ Result<std::vector<std::uint32_t>> equal_layers(const ModelSpec& spec, const Tas
       low = middle + 1;
   }
   if (low == 1 || low == kMostUnits)
-    return fail(ErrorKind::invalid,
+    return fail(ErrorKind::usage,
                 "no " + std::to_string(spec.layers) + " equal layers have about " +
                     std::to_string(spec.parameters) + " parameters",
                 "synthetic:PARAMETERS/LAYERS, such as synthetic:25M/8");

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace pinstep::worker {
@@ -24,8 +25,13 @@ Result<EventLog> EventLog::open(const std::string& directory, std::uint32_t rank
   if (error) return fail_errno(error.value(), "make directory", directory);
   const std::string path = directory + "/" + log_name(rank);
   EventLog log;
-  log.file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!log.file_.valid()) return fail_errno(errno, "open", path);
+  log.path_ = path;
+  log.file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  struct stat info {};
+  if (!log.file_.valid() || ::fstat(log.file_.get(), &info) != 0) return fail_errno(errno, "open", path);
+  char last = '\n';
+  if (info.st_size > 0 && ::pread(log.file_.get(), &last, 1, info.st_size - 1) != 1) last = ' ';
+  log.is_cut_ = last != '\n';
   return log;
 }
 
@@ -40,7 +46,12 @@ void EventLog::add(Json event) {
 }
 
 void EventLog::flush() noexcept {
-  if (file_.valid() && !pending_.empty()) write_all(file_.get(), pending_);
+  if (file_.valid() && !pending_.empty()) {
+    const bool is_whole = (!is_cut_ || write_all(file_.get(), "\n")) && write_all(file_.get(), pending_);
+    if (!is_whole && trouble_ == 0) trouble_ = errno;
+    if (!is_whole) lost_ += static_cast<std::uint64_t>(std::count(pending_.begin(), pending_.end(), '\n'));
+    is_cut_ = !is_whole;
+  }
   pending_.clear();
   last_flush_ = std::chrono::steady_clock::now();
 }

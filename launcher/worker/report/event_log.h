@@ -31,13 +31,22 @@ class EventLog {
 
   bool is_open() const { return file_.valid(); }
   // Steps reach the file within a second or so, everything else at once: a run writes to file systems that
-  // dislike small pieces. A full disk loses lines and does not end a run.
+  // dislike small pieces. A full disk loses events and does not end a run.
   void add(Json event);
   void flush() noexcept;
 
+  const std::string& path() const { return path_; }
+  // Events that are not in the file, or not whole; and the errno of the first time.
+  std::uint64_t lost() const { return lost_; }
+  int trouble() const { return trouble_; }
+
  private:
+  std::string path_;
   UniqueFd file_;
   std::string pending_;
+  bool is_cut_ = false;  // the file's last line may be half a one
+  std::uint64_t lost_ = 0;
+  int trouble_ = 0;
   std::chrono::steady_clock::time_point last_flush_;
 };
 

@@ -25,7 +25,8 @@ class Client {
  public:
   static Result<std::unique_ptr<Client>> init() {
     std::unique_ptr<Client> client(new Client);
-    PINSTEP_TRY(check(PMIx_Init(&client->self_, nullptr, 0), "cannot begin"));
+    if (auto done = check(PMIx_Init(&client->self_, nullptr, 0), "cannot begin"); !done)
+      return fail(ErrorKind::not_found, done.error().cause, done.error().hint);  // no rank's fault
     client->is_on_ = true;
     return client;
   }

@@ -18,21 +18,27 @@ namespace {
 using Now = std::chrono::steady_clock;
 
 constexpr Milliseconds kBetweenTries{50};
+constexpr Milliseconds kOneTry{5000};        // where somebody may say meanwhile that it is of no use
+constexpr Milliseconds kLastTime{1000};      // for a rank that is stopped to find rank 0
+constexpr Milliseconds kSlice{250};          // of what a key is waited for: then likewise
 constexpr Milliseconds kAnswerTime{10'000};  // a request that waits for nobody
 constexpr Milliseconds kGetTime{2000};       // beyond what a key is waited for, which the server minds
 
 }  // namespace
 
 Result<std::unique_ptr<TcpStore>> TcpStore::connect(const Meeting& meeting, const Member& member,
-                                                    Milliseconds timeout) {
-  const auto until = Now::now() + timeout;
+                                                    Milliseconds timeout, Stopped is_stopped) {
+  auto until = Now::now() + timeout;
   auto store = std::make_unique<TcpStore>();
+  store->is_stopped_ = std::move(is_stopped);
   store->answer_time_ = std::min(kAnswerTime, timeout);
   Result<UniqueFd> socket = fail(ErrorKind::invalid, "no address of rank 0 is known");
   for (std::size_t i = 0; !meeting.hosts.empty(); ++i) {
     const std::string& host = meeting.hosts[i % meeting.hosts.size()];
     store->server_ = shown_address(host, meeting.port);
-    socket = connect_to(host, meeting.port, "rank 0", until);
+    if (store->is_stopped_ && store->is_stopped_()) until = std::min(until, Now::now() + kLastTime);
+    socket = connect_to(host, meeting.port, "rank 0",
+                        store->is_stopped_ ? std::min(until, Now::now() + kOneTry) : until);
     if (socket || Now::now() >= until) break;
     ::poll(nullptr, 0, static_cast<int>(kBetweenTries.count()));
   }
@@ -115,13 +121,20 @@ Result<void> TcpStore::set(const std::string& key, std::string_view value) {
 }
 
 Result<std::string> TcpStore::get(const std::string& key, Milliseconds timeout) {
-  auto answer = ask({"get", key, std::to_string(timeout.count())}, kGetTime, timeout);
-  if (!answer) return tl::unexpected(answer.error());
-  answer->resize(2);
-  if ((*answer)[0] == "ok") return (*answer)[1];
-  if ((*answer)[0] == "hopeless") return fail(ErrorKind::network, (*answer)[1]);
-  const std::string who = (*answer)[1].empty() ? "nobody set '" + key + "'" : (*answer)[1];
-  return fail(ErrorKind::timed_out, who + " within " + std::to_string(timeout.count()) + " ms");
+  const Moment until = Now::now() + timeout;
+  for (;;) {
+    const auto left = std::max(Milliseconds(0), std::chrono::ceil<Milliseconds>(until - Now::now()));
+    const bool is_last = !is_stopped_ || left <= kSlice;
+    const Milliseconds slice = is_last ? left : kSlice;
+    auto answer = ask({"get", key, std::to_string(slice.count())}, is_last ? kGetTime : answer_time_, slice);
+    if (!answer) return tl::unexpected(answer.error());
+    answer->resize(2);
+    if ((*answer)[0] == "ok") return (*answer)[1];
+    if ((*answer)[0] == "hopeless") return fail(ErrorKind::network, (*answer)[1]);
+    if (!is_last && !is_stopped_()) continue;
+    const std::string who = (*answer)[1].empty() ? "nobody set '" + key + "'" : (*answer)[1];
+    return fail(ErrorKind::timed_out, who + " within " + std::to_string(timeout.count()) + " ms");
+  }
 }
 
 Result<void> TcpStore::report(const std::optional<std::string>& own_error, Milliseconds timeout) {

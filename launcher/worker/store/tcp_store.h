@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -69,8 +70,11 @@ class TcpStore final : public Store {
  public:
   // Tries until the server is there. Errors: timed_out, refused (the server does not want us), not_found (no
   // such host), network.
+  // `is_stopped`: whether this rank is to wait for nobody any more; asked several times a second, here and in
+  // get(). To find the server, and so to be able to tell, a second is left then.
+  using Stopped = std::function<bool()>;
   static Result<std::unique_ptr<TcpStore>> connect(const Meeting& meeting, const Member& member,
-                                                   Milliseconds timeout);
+                                                   Milliseconds timeout, Stopped is_stopped = {});
 
   Result<void> set(const std::string& key, std::string_view value) override;
   Result<std::string> get(const std::string& key, Milliseconds timeout) override;
@@ -103,6 +107,7 @@ class TcpStore final : public Store {
                                             Milliseconds patience);
   Result<std::vector<std::string>> send_and_receive(const std::vector<std::string>& request, Moment until);
 
+  Stopped is_stopped_;           // none: it never is
   Milliseconds answer_time_{0};  // for requests that wait for nobody
   std::mutex mutex_;             // guards the connection: one request at a time
   Result<void> trouble_;         // of the first request that was not answered; later ones need not be sent

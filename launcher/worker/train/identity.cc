@@ -34,7 +34,7 @@ std::string value_in(const std::map<std::string, std::string>& settings, const s
 Identity identity_of(const TrainSettings& settings, const std::vector<LayerPlan>& layers, const DataSet& data) {
   // By name, so that a new setting does not compile before somebody has thought about where it belongs.
   [[maybe_unused]] const auto& [epochs, batch, accumulate, seed, model, optimizer, tail, orders, shards,
-                                loaders, most_steps, buckets] = settings;
+                                loaders, most_steps, buckets, is_kept, kept_every] = settings;
   const auto& [kind, rate, decay, momentum, beta1, beta2, epsilon] = optimizer;
   Identity identity{{{"model", std::string(name(model.kind)) + " " + describe(layers)},
                      {"optimizer", std::string(name(kind))},

@@ -1,7 +1,6 @@
 #include "launcher/worker/train/keeper.h"
 
 #include <chrono>
-#include <csignal>
 
 #include "launcher/worker/train/interrupt.h"
 #include "launcher/worker/try.h"
@@ -21,7 +20,7 @@ Result<std::unique_ptr<Keeper>> Keeper::create(const KeepSettings& settings, Dev
 Result<std::optional<Resumed>> Keeper::resume() {
   std::optional<CheckpointDirectory::Found> found;
   if (transport_.rank() == 0) {
-    PINSTEP_TRY(directory_.prepare());
+    PINSTEP_TRY(directory_.prepare(settings_.who));
     auto newest = directory_.newest();
     if (!newest) return tl::unexpected(newest.error());
     found = std::move(*newest);
@@ -29,10 +28,8 @@ Result<std::optional<Resumed>> Keeper::resume() {
   const auto resumed = trainer_.resume(found ? &found->checkpoint : nullptr);
   if (!resumed) return tl::unexpected(resumed.error());
   kept_ = trainer_.position();
-  std::vector<int> signals{SIGTERM};
-  if (settings_.signal) signals.push_back(*settings_.signal);
-  note_signals(signals);
   if (!found) return std::nullopt;
+  kept_path_ = found->path;
   return Resumed{found->path, kept_, found->checkpoint.ranks, std::move(found->damaged),
                  changes(trainer_.identity(), found->checkpoint)};
 }
@@ -42,6 +39,8 @@ Result<bool> Keeper::at_border() {
   if (!signal) return tl::unexpected(signal.error());
   stopped_by_ = *signal;
   const bool is_due = settings_.every > 0 && trainer_.position().steps % settings_.every == 0;
+  if (stopped_by_ != 0 && trainer_.position() == kept_ && transport_.rank() == 0)
+    say_({kept_path_, kept_, 0, stopped_by_});
   if (stopped_by_ != 0 || is_due) PINSTEP_TRY(keep());
   return stopped_by_ == 0;
 }
@@ -55,7 +54,7 @@ Result<void> Keeper::keep() {
   if (transport_.rank() == 0) {
     auto path = directory_.write(*checkpoint);
     if (!path) return tl::unexpected(path.error());
-    kept.path = std::move(*path);
+    kept.path = kept_path_ = std::move(*path);
   }
   PINSTEP_TRY(meet());  // rank 0 has written
   kept_ = checkpoint->position;

@@ -17,6 +17,7 @@ namespace pinstep::worker {
 
 struct KeepSettings {
   std::string directory;      // empty: no checkpoints
+  std::string who;            // has the directory, for others to read: "job 12.0, process 123 on n1"
   std::uint64_t every = 0;    // steps; 0: at the end of each epoch only
   std::optional<int> signal;  // that stops the run, beside TERM
 };
@@ -43,10 +44,11 @@ class Keeper {
                                                 Transport& transport, Trainer& trainer,
                                                 std::function<void(const Kept&)> say);
 
-  // All ranks together. From here on signals are noted. On rank 0 what it found. Errors: those of
+  // All ranks together. On rank 0 what it found. Errors: those of
   // CheckpointDirectory (that it can be written to is seen here) and Trainer::resume.
   Result<std::optional<Resumed>> resume();
-  // After each step; whether to go on. Errors: those of writing, on rank 0, and of the transport.
+  // Before the first step and after each, where signals are noted (train/interrupt.h); whether to go on.
+  // Errors: those of writing, on rank 0, and of the transport.
   Result<bool> at_border();
   // At the end of an epoch, and of all; writes only where there is something new.
   Result<void> keep();
@@ -70,13 +72,14 @@ class Keeper {
   Result<int> agree(int mine);
 
   const KeepSettings settings_;
-  const CheckpointDirectory directory_;
+  CheckpointDirectory directory_;
   Device& device_;
   Transport& transport_;
   Trainer& trainer_;
   const std::function<void(const Kept&)> say_;
   Memory word_;  // one i32, for agree()
   Position kept_;
+  std::string kept_path_;
   int stopped_by_ = 0;
 };
 

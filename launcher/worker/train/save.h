@@ -1,6 +1,7 @@
 // What a rank leaves on disk after training, for any program that reads .npy and JSON:
 //
-//   DIR/rank-R/model.json    {"model": "cnn", "image": [28, 28], "channels": [16, 32], "sizes": [1568, …, 10],
+//   DIR/rank-R/model.json    {"ranks": 2, "model": "cnn", "image": [28, 28], "channels": [16, 32], "sizes":
+//   [1568, …, 10],
 //                             "mean": …, "deviation": …, "accuracy": …}
 //   DIR/rank-R/layerN.weight.npy, layerN.bias.npy   f32, as PyTorch has them: outputs × inputs × rows × columns
 //                             of a convolution, outputs × inputs of a linear layer; outputs
@@ -25,6 +26,7 @@ inline constexpr float kDeviationGrey = 90.02F;
 
 struct SavedRun {
   std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
   std::string model;
   std::vector<LayerPlan> layers;
   std::vector<Parameter> parameters;
@@ -33,8 +35,12 @@ struct SavedRun {
   double accuracy = 0;
 };
 
-// Makes the directories. model.json is written last: where it is, the rest is whole. Errors: refused, no_space,
-// os.
+// Before the training: makes the directories and sees that they can be written to. Errors: as
+// prepare_directory().
+Result<void> prepare_save(const std::string& directory, std::uint32_t rank);
+
+// Removes what an earlier run with other layers or more ranks left of such files. model.json is written last:
+// where it is, the rest is whole. Errors: refused, no_space, os.
 Result<void> save(const std::string& directory, const SavedRun& run);
 
 }  // namespace pinstep::worker

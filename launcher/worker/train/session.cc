@@ -9,6 +9,7 @@
 #include "envtools/base/fd.h"
 #include "launcher/rendezvous/addresses.h"
 #include "launcher/worker/store/pmix.h"
+#include "launcher/worker/train/interrupt.h"
 #include "launcher/worker/transport/threads.h"
 #include "launcher/worker/try.h"
 
@@ -20,6 +21,8 @@ namespace {
 constexpr Milliseconds kGrace{1500};
 // How long rank 0 answers the others after it has failed itself.
 constexpr Milliseconds kLinger{2000};
+// Where a rank that is told to stop leaves word for the others: the signal's name.
+constexpr const char* kStopped = "session/stopped";
 // For the flight record: the file system may be what has failed.
 constexpr Milliseconds kRecordTime{500};
 
@@ -45,6 +48,12 @@ Outcome outcome_of(const Verdict& verdict, std::uint32_t own) {
 Session::~Session() = default;
 
 Result<void> Session::open(const Environment& environment) {
+  auto done = connect(environment);
+  is_open_ = done.has_value();
+  return done;
+}
+
+Result<void> Session::connect(const Environment& environment) {
   PINSTEP_TRY(meet(environment));
   if (place_.size == 1) {
     transport_ = std::make_unique<RecordedTransport>(alone(), record_);
@@ -98,8 +107,9 @@ void Session::end_as_stuck() {
 Result<void> Session::meet(const Environment& environment) {
   PINSTEP_TRY(find_place(environment));
   if (place_.size == 1) return {};
-  auto store = TcpStore::connect(*place_.meeting, {place_.cookie, place_.size, place_.rank, settings_.node},
-                                 settings_.start_time);
+  auto store = TcpStore::connect(
+      *place_.meeting, {place_.cookie, place_.size, place_.rank, settings_.node}, settings_.start_time,
+      settings_.told_to_stop ? [this] { return settings_.told_to_stop() != 0; } : TcpStore::Stopped());
   if (!store) return tl::unexpected(store.error());
   store_ = std::move(*store);
   return {};
@@ -171,8 +181,32 @@ std::string Session::address() const {
   return addresses.empty() ? store_->own_address() : addresses.front();
 }
 
+std::string Session::stopped_by() {
+  if (is_open_ || !settings_.told_to_stop) return "";
+  if (const int signal = settings_.told_to_stop(); signal != 0) return std::string(signal_name(signal));
+  return store_ ? store_->get(kStopped, Milliseconds(0)).value_or("") : "";
+}
+
+// Nobody has failed: those that came are told, and those that come while rank 0 is still here.
+Ending Session::leave(const std::string& signal) {
+  const std::string words = "stopped by " + signal + " before all ranks had come: nothing is trained";
+  if (store_) {
+    (void)store_->set(kStopped, signal);
+    (void)store_->report(words, kGrace);  // so that nobody waits for those that leave
+  }
+  Ending ending{Outcome::stopped, {ErrorKind::timed_out, words, {}}, {}, is_to_be_said(words, {})};
+  if (store_) store_->bye();
+  if (server_) server_->linger(kLinger, TcpStoreServer::Whom::all);
+  return ending;
+}
+
 Ending Session::give_up(const Error& error) {
-  Ending ending{Outcome::failed, error, {}, true};
+  if (const std::string signal = stopped_by(); !signal.empty()) {
+    if (watchdog_) watchdog_->stop();
+    abort_all();
+    return leave(signal);
+  }
+  Ending ending{error.kind == ErrorKind::usage ? Outcome::usage : Outcome::failed, error, {}, true};
   const bool shared = is_shared(error);
   std::string what = error.cause;
   if (watchdog_) watchdog_->stop();

@@ -1,6 +1,7 @@
 // This rank among the others: how it comes to them, and how it leaves, in peace or not.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,13 +22,16 @@ struct SessionSettings {
   Milliseconds deadline{60'000};     // of each collective
   std::string interface;             // of the network; empty for the one that reaches rank 0
   std::string node;                  // this node's name
-  std::string log = {};              // directory for the flight record of a rank that fails; empty: none
+  // The signal by which this rank was told to stop, or 0; asked until all have come. None: it never is.
+  std::function<int()> told_to_stop = {};
+  std::string log = {};  // directory for the flight record of a rank that fails; empty: none
 };
 
 // Exit codes; in the manual.
 enum class Outcome {
   done = 0,
   failed = 1,
+  usage = 2,
   peer_lost = 3,
   peers_unclear = 4,
   stuck = 5,     // this rank: others waited for it and have given up
@@ -75,7 +79,7 @@ class Session {
   Result<Transport*> group(std::uint32_t count);
 
   // After an error of open() or of anything that uses the transport: gives up, tells the others, and finds out
-  // with them who is to blame.
+  // with them who is to blame. Where a rank was told to stop before all had come, they all are.
   Ending give_up(const Error& error);
   // When all is done: says good-bye; rank 0 waits until all have.
   void close();
@@ -83,7 +87,11 @@ class Session {
  private:
   Result<void> find_place(const Environment& environment);
   Result<void> serve(std::uint16_t port, std::uint32_t size);
+  Result<void> connect(const Environment& environment);
   void watch();
+  // Who told this rank or another to stop before all had come: the signal's name, or "".
+  std::string stopped_by();
+  Ending leave(const std::string& signal);
   void abort_all() noexcept;
   Verdict verdict();
   bool is_to_be_said(const std::string& words, const std::vector<std::uint32_t>& blamed);
@@ -93,6 +101,7 @@ class Session {
   std::unique_ptr<Transport> alone();
 
   const SessionSettings settings_;
+  bool is_open_ = false;  // all have come
   Device& device_;
   Place place_;
   Ending ending_{Outcome::done, {}, {}, false};

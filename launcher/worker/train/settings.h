@@ -24,6 +24,8 @@ struct TrainSettings {
   unsigned loaders = 1;          // threads that put batches together; 0: the training thread does
   std::uint64_t most_steps = 0;  // in all; 0: no limit
   BucketSizes buckets;
+  bool is_kept = false;          // in checkpoints: the ranks then meet after each step
+  std::uint64_t kept_every = 0;  // steps
 };
 
 }  // namespace pinstep::worker

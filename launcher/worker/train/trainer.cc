@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "envtools/hash/hash.h"
@@ -29,16 +30,27 @@ std::string_view bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-// All that must be the same on all ranks: what decides the weights, and what decides when to stop and evaluate.
-std::string agreement_text(const Identity& identity, const TrainSettings& settings, const DataSet& data,
-                           const std::vector<Bucket>& buckets) {
-  std::string text;
-  for (const auto* part : {&identity.fixed, &identity.free})
-    for (const auto& [name, value] : *part) text += name + " " + value + "\n";
-  const auto add = [&](std::uint64_t value) { text += std::to_string(value) + " "; };
-  add(settings.epochs), add(settings.most_steps);
-  for (const Bucket& bucket : buckets) add(bucket.offset), add(bucket.count);
-  return text + sha256_hex(data.test.values) + sha256_hex(data.test.labels);
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+// All that must be the same on all ranks: what decides the weights, and what decides when to meet. The same
+// names on all ranks, whatever the settings.
+NamedTexts agreement(const Identity& identity, const TrainSettings& settings, const DataSet& data) {
+  std::map<std::string, std::string> known;
+  for (const auto* part : {&identity.fixed, &identity.free}) known.insert(part->begin(), part->end());
+  NamedTexts texts;
+  for (const char* name :
+       {"model", "data", "order", "seed", "optimizer", "lr", "weight-decay", "momentum", "betas", "batch",
+        "accumulate", "drop-last", "virtual-shards", "bucket", "first-bucket"}) {
+    texts.emplace_back(name, known[name]);
+    known.erase(name);
+  }
+  for (const auto& [name, text] : known) texts.front().second += name + " " + text;  // one that is new
+  texts.emplace_back("test data", sha256_hex(data.test.values) + sha256_hex(data.test.labels));
+  texts.emplace_back("epochs", std::to_string(settings.epochs));
+  texts.emplace_back("steps", std::to_string(settings.most_steps));
+  texts.emplace_back("checkpoint", settings.is_kept ? "yes" : "no");
+  texts.emplace_back("checkpoint-steps", std::to_string(settings.kept_every));
+  return texts;
 }
 
 std::vector<std::span<const std::uint32_t>> samples_of(const std::vector<Portion>& portions) {
@@ -81,6 +93,11 @@ Result<void> Trainer::prepare() {
                 std::to_string(shards()) + " virtual shards cannot be dealt evenly to " +
                     std::to_string(transport_.size()) + " ranks",
                 "--virtual-shards takes a multiple of the number of ranks");
+  if (sampler_.per_rank(0) == 0)
+    return fail(ErrorKind::conflict,
+                how_many(data_.train.count, "image") + " cannot be dealt to " + how_many(shards(), "rank") +
+                    " with --drop-last: there is nothing to train on",
+                "fewer ranks, more images, or no --drop-last");
   auto layers = plan_layers(settings_.model, {data_.train.rows, data_.train.columns, data_.train.classes});
   if (!layers) return tl::unexpected(layers.error());
   layers_ = std::move(*layers);
@@ -117,7 +134,7 @@ Result<void> Trainer::allocate() {
 
 Result<void> Trainer::prepare_reduction() {
   auto buckets = plan_buckets(counts(model_->parameters()), settings_.buckets);
-  PINSTEP_TRY(agree(agreement_text(identity_, settings_, data_, buckets), "other settings or data"));
+  PINSTEP_TRY(agree_on_settings());
   if (settings_.shards > 0) {
     auto sum = ShardSum::create(device_, transport_, model_->gradients(), settings_.shards, stream_);
     if (!sum) return tl::unexpected(sum.error());
@@ -128,6 +145,22 @@ Result<void> Trainer::prepare_reduction() {
   if (!reducer) return tl::unexpected(reducer.error());
   reducer_ = std::move(*reducer);
   return {};
+}
+
+// All at once, and only where they differ one by one, which all ranks notice together.
+Result<void> Trainer::agree_on_settings() {
+  const NamedTexts texts = agreement(identity_, settings_, data_);
+  std::string all;
+  for (const auto& [name, text] : texts) all += name + " " + text + "\n";
+  auto agreed = agree(all, "other settings or data");
+  if (agreed || agreed.error().kind != ErrorKind::conflict) return agreed;
+  std::string differing;
+  for (const auto& [name, text] : texts) {
+    const auto same = agree(text, name);
+    if (!same && same.error().kind != ErrorKind::conflict) return same;
+    if (!same) differing += (differing.empty() ? ": " : ", ") + name;
+  }
+  return fail(ErrorKind::conflict, agreed.error().cause + differing, "give all ranks the same options");
 }
 
 Result<void> Trainer::begin_values() {

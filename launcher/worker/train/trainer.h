@@ -105,6 +105,7 @@ class Trainer {
   Result<void> allocate();
   Result<void> prepare_reduction();
   Result<void> begin_values();
+  Result<void> agree_on_settings();
   // All ranks together: whether the text is the same on all.
   Result<void> agree(const std::string& text, const std::string& what);
 

@@ -35,7 +35,7 @@ TEST(WriteWhole, ReplacesTheFileAndLeavesNothingBeside) {
 TEST(WriteWhole, NamesTheFileItCannotWrite) {
   const TemporaryDirectory directory;
   EXPECT_THAT(write_whole(directory / "no/file", "", ""),
-              testing_support::FailsWith(ErrorKind::not_found, "cannot write '" + (directory / "no/file+") +
+              testing_support::FailsWith(ErrorKind::not_found, "cannot write '" + (directory / "no/file") +
                                                                    "': No such file or directory"));
 }
 

@@ -273,7 +273,8 @@ TEST(Trainer, RanksThatDifferInSettingsOrDataAreNamed) {
       const auto trainer = Trainer::create(device, transport, data, settings(!is_data && is_odd ? 9 : 8));
       ASSERT_FALSE(trainer);
       EXPECT_EQ(trainer.error().kind, ErrorKind::conflict);
-      EXPECT_EQ(trainer.error().cause, "ranks 1, 3 have other settings or data than rank 0");
+      EXPECT_EQ(trainer.error().cause, std::string("ranks 1, 3 have other settings or data than rank 0: ") +
+                                           (is_data ? "data" : "batch"));
     });
 }
 
