@@ -42,7 +42,7 @@ def names(directory):
 
 def stop(start, size, directory, number=signal.SIGTERM, *options, rank=0, **more):
     """Starts ranks, stops them by a signal to one of them somewhere after the third checkpoint; how they ended."""
-    ranks = start(size, *SHORT, ENDLESS, f"--checkpoint={directory}", "--checkpoint-steps=7", *options, **more)
+    ranks = start(size, *SHORT, ENDLESS, "--lr=0.001", f"--checkpoint={directory}", "--checkpoint-steps=7", *options, **more)
     ranks.wait_for('"steps":21,', 0)
     ranks.signal(rank, number)
     ended = ranks.wait()
@@ -138,7 +138,7 @@ def test_a_run_in_parts_ends_with_the_bits_of_one_that_was_not_stopped(train, tm
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
 def test_so_does_a_run_that_a_signal_ended_anywhere(start, train, tmp_path, optimizer, number):
     """Killed, it goes on from its last checkpoint, and does again what came after."""
-    options = [*SHORT, f"--optimizer={optimizer}"]
+    options = [*SHORT, f"--optimizer={optimizer}", "--lr=0.001"]     # however long it runs, it does not diverge
     ranks = start(2, *options, ENDLESS, f"--checkpoint={tmp_path}", "--checkpoint-steps=7")
     ranks.wait_for('"steps":21,')
     for rank in range(2):
@@ -291,7 +291,7 @@ def test_what_an_earlier_run_saved_is_not_taken_for_this_ones(train, tmp_path):
 
 
 def test_two_runs_do_not_share_a_directory(start, train, tmp_path):
-    first = start(1, *SHORT, ENDLESS, f"--checkpoint={tmp_path}", SLURM_JOB_ID=12, SLURM_STEP_ID=0)
+    first = start(1, *SHORT, "--lr=0.001", ENDLESS, f"--checkpoint={tmp_path}", SLURM_JOB_ID=12, SLURM_STEP_ID=0)
     first.wait_for('"event":"checkpoint"')
     ended = train(1, *SHORT, "--steps=3", f"--checkpoint={tmp_path}")
     assert ended.codes == [1]
