@@ -136,13 +136,13 @@ class Making:
         if target.startswith("file:") and not os.path.exists(path):
             raise Refusal("not_found", where + f"there is no '{path}'", "a path begins at the directory of the spec")
 
-    @staticmethod
-    def _commit(url, revision, where):
+    def _commit(self, url, revision, where):
         asked = [revision, f"refs/tags/{revision}^{{}}"]
         try:
             done = subprocess.run(["git", "ls-remote", "--exit-code", url, *asked], capture_output=True, text=True,
                                   errors="replace", stdin=subprocess.DEVNULL, timeout=60,
-                                  env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+                                  env={**os.environ, "GIT_TERMINAL_PROMPT": "0"} |
+                                  contract.network_variables(self.request.get("access", {})))
         except FileNotFoundError:
             raise Refusal("not_found", where + "git is not on PATH", "install git, or load its module") from None
         except subprocess.TimeoutExpired:
@@ -165,6 +165,7 @@ class Making:
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("VIRTUAL_ENV", "CONDA_PREFIX") and not name.startswith("PIP_")}
         environment |= {"PIP_CONFIG_FILE": os.devnull, "SOURCE_DATE_EPOCH": EPOCH, "GIT_TERMINAL_PROMPT": "0"}
+        environment |= contract.network_variables(self.request.get("access", {}))
         logins = _in_memory(netrc) if netrc else None
         if logins is not None:
             environment["NETRC"] = f"/proc/{os.getpid()}/fd/{logins}"

@@ -56,13 +56,18 @@ def opened(url, access):
     return f"{scheme}://{host}{slash}{path}", {"Authorization": "Basic " + login}
 
 
-def open_network(access):
-    """Proxies and certificates, for this process alone: what it was started with shows none of them."""
-    for scheme, url in access.get("proxies", {}).items():
-        os.environ[f"{scheme}_proxy"] = url
+def network_variables(access):
+    """Proxies and certificates as variables of an environment."""
+    variables = {f"{scheme}_proxy": url for scheme, url in access.get("proxies", {}).items()}
     if access.get("certificates"):
         name = "SSL_CERT_DIR" if os.path.isdir(access["certificates"]) else "SSL_CERT_FILE"
-        os.environ[name] = access["certificates"]
+        variables[name] = access["certificates"]
+    return variables
+
+
+def open_network(access):
+    """The same for this process alone: what it was started with shows none of them. A child would."""
+    os.environ.update(network_variables(access))
 
 
 def main(backend, version, solve):

@@ -8,6 +8,7 @@ met them, under its names), and no index is asked for it.
 import base64
 import functools
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -44,7 +45,6 @@ SOURCE_HINT = "'--no-binary NAME' in the list has a wheel made of its source"
 
 
 def solve(request):
-    contract.open_network(request.get("access", {}))
     with tempfile.TemporaryDirectory(prefix="pinstep-") as work:
         ranks = {tag: rank for rank, tag in enumerate(_tags(request))}
         options = _index_options(request)
@@ -189,14 +189,34 @@ def _run_uv(request, work, lines):
         command += ["--prerelease", "allow"]
     if "UV_INDEX_STRATEGY" not in os.environ:
         command += ["--index-strategy", "unsafe-best-match"]    # as pip: an index may have a part of the versions
+    access = request.get("access", {})
+    proxies = {scheme: url for scheme, url in access.get("proxies", {}).items() if "@" in url}
+    if proxies:
+        command += ["--config-file", _config_in_memory(proxies)]
+    variables = contract.network_variables(access)
+    environment = _environment() | {name: value for name, value in variables.items() if value not in proxies.values()}
     try:
-        done = subprocess.run(command, cwd=request["directory"], env=_environment(), timeout=request["timeout"],
+        done = subprocess.run(command, cwd=request["directory"], env=environment, timeout=request["timeout"],
                               input="".join(line + "\n" for line in lines), capture_output=True, text=True,
                               errors="replace")
     except subprocess.TimeoutExpired:
         raise Refusal("timed_out", f"uv has not ended within {request['timeout']} s") from None
     if done.returncode != 0:
         raise _refusal(done.stderr, work, request)
+
+
+def _config_in_memory(proxies):
+    """The user's configuration of uv, and proxies whose passwords no environment is to show; it ends with us."""
+    text = "".join(f"{scheme}-proxy = {json.dumps(url)}\n" for scheme, url in proxies.items())
+    directory = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    try:
+        with open(os.environ.get("UV_CONFIG_FILE") or os.path.join(directory, "uv/uv.toml"), encoding="utf-8") as own:
+            text += own.read()
+    except OSError:
+        pass
+    file = os.memfd_create("uv.toml", os.MFD_CLOEXEC)
+    os.write(file, text.encode())
+    return f"/proc/{os.getpid()}/fd/{file}"
 
 
 def _environment():

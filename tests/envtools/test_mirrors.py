@@ -1,6 +1,9 @@
 """Channels and indexes behind a login, and the mirrors of a channel: what opens them gets to those who fetch, and nowhere
 else."""
 
+import base64
+import functools
+import http.server
 import os
 import threading
 import time
@@ -8,7 +11,7 @@ import time
 import pytest
 
 from builds import Builder, made
-from channels import Guarded, Server, record, write_channel, write_wheel
+from channels import Guarded, Server, Serving, record, write_channel, write_wheel
 from test_lock import Locker, Ordinary
 
 SECRET = "s3cret-Pa55"
@@ -218,3 +221,38 @@ def test_a_guarded_index_is_read_by_pips_configuration(solver):
             assert written(alice.home, SECRET, besides=given) == []
             assert alice("run", "python", "-c", "import importlib.metadata as m; assert m.version('tool') == '3.0'").returncode == 0
         assert b"uv" in watch.seen and watch.found == set()
+
+
+class Proxy(Serving):
+    """Answers whatever host it is asked for from a directory; `logins` are those that it was shown."""
+
+    def __init__(self, directory):
+        self.logins = set()
+        logins = self.logins
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def send_head(self):
+                logins.add(self.headers.get("Proxy-Authorization"))
+                self.path = "/" + self.path.partition("://")[2].partition("/")[2]
+                return super().send_head()
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(functools.partial(Handler, directory=str(directory)))
+
+
+def test_a_proxys_password_in_condarc_reaches_all_who_fetch_and_nothing_else(locker, solver):
+    home = locker.user.home
+    write_wheel(home / "simple/tool", "tool", "3.0")
+    with Proxy(home) as proxy, Watch(SECRET) as watch:
+        url = proxy.url.replace("://", f"://{LOGIN}@")
+        given = [locker.user.write(".condarc", f"proxy_servers: {{http: '{url}'}}\n")]
+        locker.config(f"solver={solver}\nchannel.local=http://mirror.invalid/channel\n")
+        locker.user.write("environment.yml", "channels: [local]\ndependencies:\n- python\n- pip:\n"
+                          "  - --index-url http://index.invalid/simple\n  - tool\n")
+        done = locker.lock()
+        assert done.returncode == 0, done
+        assert proxy.logins == {"Basic " + base64.b64encode(LOGIN.encode()).decode()}
+        assert written(home, SECRET, besides=given) == [] and SECRET not in done.stdout + done.stderr
+    assert b"uv" in watch.seen and watch.found == set()
