@@ -75,7 +75,7 @@ _pinstep() {
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--platform --store --json --help'
 		fi ;;
-	*:--format:export) _pinstep_offer 'explicit conda-lock environment requirements' ;;
+	*:--format:export) _pinstep_offer 'explicit conda-lock environment requirements pixi' ;;
 	*:export)
 		if [[ $word == -* ]]; then
 			_pinstep_offer '--format --platform --store --help'

@@ -29,12 +29,12 @@ Error spec_changed(const Spec& spec, const std::vector<std::string>& changes) {
           command_for(spec) + " solves it anew; --env-lock=update does so at submission"};
 }
 
-Result<ChosenLock> read_chosen(const std::string& path) {
-  auto file = read_file(path, kLockSizeLimit, Links::followed);
+Result<ChosenLock> read_chosen(const World& world, const Place& place, const NamedEnv& env) {
+  auto file = lock_file_of(world, place, env);
   if (!file) return tl::unexpected(file.error());
-  auto lock = parse_lock(file->text, path);
+  auto lock = parse_lock(file->text, file->path);
   if (!lock) return tl::unexpected(lock.error());
-  return ChosenLock{{path, std::move(file->text)}, std::move(*lock), ""};
+  return ChosenLock{std::move(*file), std::move(*lock), ""};
 }
 
 std::string key_of(const Spec& spec, const LockOptions& options) {
@@ -146,7 +146,7 @@ class SpecLocking {
 Result<ChosenLock> choose_lock(const World& world, const Place& place, const NamedEnv& env, Beside beside,
                                Progress& progress) {
   if (env.kind == NamedEnv::Kind::lock) {
-    auto lock = read_chosen(env.path);
+    auto lock = read_chosen(world, place, env);
     if (!lock) return lock;
     return completed(world, place, std::move(*lock), progress);
   }

@@ -8,6 +8,7 @@
 #include "envtools/channel/access.h"
 #include "envtools/fetch/fetch.h"
 #include "envtools/hash/hash.h"
+#include "envtools/pin/pin.h"
 
 namespace pinstep::cli {
 namespace {
@@ -24,7 +25,17 @@ std::size_t line_of(const ChosenLock& list, const LockedPackage& package) {
   return found == lines.end() ? 1 : static_cast<std::size_t>(found - lines.begin()) + 1;
 }
 
+// A lock of several platforms is completed for this one: nothing of the others is fetched.
+Lock for_this_platform(Lock lock) {
+  const std::string_view platform = own_platform();
+  if (std::find(lock.platforms.begin(), lock.platforms.end(), platform) == lock.platforms.end()) return lock;
+  lock.platforms = {std::string(platform)};
+  std::erase_if(lock.packages, [&](const LockedPackage& package) { return package.platform != platform; });
+  return lock;
+}
+
 Result<void> check_hashes(const ChosenLock& list) {
+  if (list.lock.origin != Lock::Origin::explicit_list) return {};
   for (const LockedPackage& package : list.lock.packages)
     if (package.sha256.empty() && package.md5.empty())
       return fail(ErrorKind::invalid,
@@ -51,7 +62,7 @@ class Completing {
     job.certificates = access.certificates;
     std::vector<LockedPackage*> packages;
     for (LockedPackage& package : lock.packages) {
-      if (!package.sha256.empty()) continue;
+      if (!package.sha256.empty() || package.md5.empty()) continue;
       const std::string aside = store->archives() + "/md5-" + package.md5;
       job.files.push_back({{with_credentials(package.url, access.credentials)}, "", package.md5, 0, aside});
       packages.push_back(&package);
@@ -93,23 +104,25 @@ class Completing {
 }  // namespace
 
 bool is_complete(const Lock& lock) {
-  return lock.origin != Lock::Origin::explicit_list ||
-         std::none_of(lock.packages.begin(), lock.packages.end(),
-                      [](const LockedPackage& package) { return package.sha256.empty(); });
+  const bool list = lock.origin == Lock::Origin::explicit_list;
+  return std::none_of(lock.packages.begin(), lock.packages.end(), [&](const LockedPackage& package) {
+    return package.sha256.empty() && (list || !package.md5.empty());
+  });
 }
 
 std::optional<KeptLock> find_completed(const Place& place, const Lock& lock) {
-  return find_solved(place.stores, completion_key(lock), place.trust);
+  return find_solved(place.stores, completion_key(for_this_platform(lock)), place.trust);
 }
 
 Result<ChosenLock> completed(const World& world, const Place& place, ChosenLock list, Progress& progress) {
   if (is_complete(list.lock)) return list;
+  const Lock named = for_this_platform(list.lock);
   if (const auto hashed = check_hashes(list); !hashed) return tl::unexpected(hashed.error());
-  auto kept = find_completed(place, list.lock);
+  auto kept = find_completed(place, named);
   if (!kept) {
     auto solved = solve_once(
-        place.stores, completion_key(list.lock), place.trust,
-        [&] { return Completing(world, place, progress).complete(list.lock); },
+        place.stores, completion_key(named), place.trust,
+        [&] { return Completing(world, place, progress).complete(named); },
         [&](const std::string& holder) {
           std::fprintf(stderr, "pinstep: waiting for %s, who is fetching the same packages\n",
                        printable(holder).c_str());

@@ -1,6 +1,6 @@
-// Explicit lists often name packages by md5 alone, while an environment's id is made of sha256. What such a
-// list stands for is found out once: its packages are fetched, their md5 compared, and the list with every
-// sha256 is kept in the store as a lock.
+// Explicit lists and old locks may name packages by md5 alone, while an environment's id is made of sha256.
+// What such a list stands for is found out once: its packages are fetched, their md5 compared, and the list
+// with every sha256 is kept in the store as a lock.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 
 namespace pinstep::cli {
 
+// Whether every package has its sha256, but for those that have no content to take it of (version control).
 bool is_complete(const Lock& lock);
 
 // What the stores keep for a list that is not complete.

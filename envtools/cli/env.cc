@@ -17,10 +17,22 @@ namespace {
 constexpr std::size_t kTagLimit = 128;  // bytes of a tag's file
 constexpr std::size_t kLeastDigits = 4;
 
-bool is_path(std::string_view text) {
+// "pixi.lock:gpu" as the file and the environment in it.
+std::optional<Halves> file_and_part(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || text.find('/', colon) != std::string_view::npos) return std::nullopt;
+  return Halves{text.substr(0, colon), text.substr(colon + 1)};
+}
+
+bool has_path_form(std::string_view text) {
   constexpr std::array<std::string_view, 5> kEndings{".yml", ".yaml", ".lock", ".txt", ".toml"};
   return text.find('/') != std::string_view::npos ||
          std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return text.ends_with(ending); });
+}
+
+bool is_path(std::string_view text) {
+  const auto halves = file_and_part(text);
+  return has_path_form(text) || (halves && has_path_form(halves->before));
 }
 
 bool is_digits(std::string_view text) {
@@ -29,19 +41,28 @@ bool is_digits(std::string_view text) {
 }
 
 Result<NamedEnv> at_path(const std::string& text, const std::string& directory) {
-  auto path = existing_path(text, directory);
-  if (!path) return tl::unexpected(path.error());
   NamedEnv env;
+  auto path = existing_path(text, directory);
+  if (const auto halves = file_and_part(text); !path && halves)
+    if (auto file = existing_path(std::string(halves->before), directory)) {
+      path = std::move(file);
+      env.part = halves->after;
+    }
+  if (!path) return tl::unexpected(path.error());
   env.path = std::move(*path);
   struct stat info {};
   if (::stat(env.path.c_str(), &info) != 0) return fail_errno(errno, "find", env.path);
-  if (S_ISDIR(info.st_mode)) {
+  if (S_ISDIR(info.st_mode) && env.part.empty()) {
     env.kind = NamedEnv::Kind::prefix;
     return env;
   }
   const auto file = read_file(env.path, kLockSizeLimit, Links::followed);
   if (!file) return tl::unexpected(file.error());
-  switch (file_kind(file->text)) {
+  const FileKind kind = file_kind(file->text);
+  if (!env.part.empty() && !(kind == FileKind::lock && has_environments(file->text)))
+    return fail(ErrorKind::invalid, "'" + env.path + "' has no environment '" + env.part + "'",
+                "only a pixi.lock has several");
+  switch (kind) {
     case FileKind::spec:
       env.kind = NamedEnv::Kind::spec;
       return env;

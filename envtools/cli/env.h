@@ -1,5 +1,6 @@
 // ENV: the one way to name an environment, in every verb and option. Tried in this order: `none`; a path
-// (anything with a '/', or ending in .yml, .yaml, .lock, .txt or .toml); a tag; 4 to 64 digits of an id.
+// (anything with a '/', or ending in .yml, .yaml, .lock, .txt or .toml), of a pixi.lock also `pixi.lock:NAME`;
+// a tag; 4 to 64 digits of an id.
 #pragma once
 
 #include <optional>
@@ -23,6 +24,7 @@ struct NamedEnv {
 
   Kind kind = Kind::none;
   std::string path;  // absolute; of an id: the prefix
+  std::string part;  // of a pixi.lock: which environment, see parse_lock(); empty: the usual one
   std::optional<Published> published;
 };
 

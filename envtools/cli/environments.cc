@@ -89,6 +89,12 @@ Result<LockFile> lock_file_of(const World& world, const Place& place, const Name
   }
   if (!file) return tl::unexpected(file.error());
   lock.text = std::move(file->text);
+  if (is_spec || !has_environments(lock.text)) return lock;
+  const auto environment = parse_lock(lock.text, lock.path, env.part);
+  if (!environment) return tl::unexpected(environment.error());
+  for (const std::string& note : environment->notes)
+    std::fprintf(stderr, "pinstep: note: %s\n", printable(note).c_str());
+  lock.text = write_lock(*environment);
   return lock;
 }
 

@@ -27,12 +27,13 @@ Result<Place> load_place(const World& world, const std::string& store,
 // ENV, or without one what is found upward from the working directory.
 Result<NamedEnv> env_of(const World& world, const Place& place, const std::optional<std::string>& text);
 
-// The lock that belongs to a spec or lock file: beside the spec, else kept in the stores.
+// The lock that belongs to a spec or lock file: beside the spec, else kept in the stores. Of a pixi.lock the
+// text is that of one environment as a lock of ours.
 struct LockFile {
   std::string path;
   std::string text;
 };
-// Errors: not_found with the command that makes it; those of read_file().
+// Errors: not_found with the command that makes it; those of read_file(), of a pixi.lock those of parse_lock().
 Result<LockFile> lock_file_of(const World& world, const Place& place, const NamedEnv& env);
 
 // The text of a lock that was built from, as the stores keep it; nothing where they lost it.

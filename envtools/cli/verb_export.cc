@@ -6,6 +6,7 @@
 #include "envtools/cli/environments.h"
 #include "envtools/lock/export.h"
 #include "envtools/pin/pin.h"
+#include "envtools/spec/spec.h"
 
 namespace pinstep::cli {
 namespace {
@@ -23,11 +24,20 @@ Prints what an environment is made of, for another program. It need not be built
                    conda-lock    a lock, for all its platforms
                    environment   an environment.yml that names versions and builds
                    requirements  pip's packages, for pip and uv
+                   pixi          a pixi.lock, for all platforms
   --platform=P     what the lock has for this platform; without it this machine's
   --store=DIR      look in this store
 
 Exit status: 0 printed, 1 it cannot be, 2 wrong usage.
 )";
+
+// What its spec calls it.
+std::string name_of(const NamedEnv& env) {
+  if (env.published) return env.published->name;
+  if (env.kind != NamedEnv::Kind::spec) return {};
+  const auto spec = load_spec(env.path);
+  return spec ? spec->name : std::string();
+}
 
 Result<int> print_exported(const World& world, const Parsed& parsed) {
   if (parsed.operands.size() > 1)
@@ -42,12 +52,10 @@ Result<int> print_exported(const World& world, const Parsed& parsed) {
   const auto lock = lock_of(world, *place, *env);
   if (!lock) return tl::unexpected(lock.error());
   const auto exported =
-      export_lock(*lock, *format, parsed.last("platform").value_or(std::string(own_platform())));
+      export_lock(*lock, *format, parsed.last("platform").value_or(std::string(own_platform())), name_of(*env));
   if (!exported) return tl::unexpected(exported.error());
   std::fwrite(exported->text.data(), 1, exported->text.size(), stdout);
-  if (exported->left_out > 0)
-    std::fprintf(stderr, "pinstep: note: %zu packages have no place in this format and are left out\n",
-                 exported->left_out);
+  for (const std::string& note : exported->notes) std::fprintf(stderr, "pinstep: note: %s\n", note.c_str());
   return kOk;
 }
 

@@ -8,31 +8,13 @@
 #include "envtools/channel/channel.h"
 #include "envtools/hash/hash.h"
 #include "envtools/lock/keys.h"
+#include "envtools/lock/names.h"
 #include "envtools/lock/reader.h"
 #include "envtools/package/package.h"
 #include "envtools/yaml/yaml.h"
 
 namespace pinstep {
 namespace {
-
-// What becomes part of a path may not lead out of its directory.
-bool is_path_component(std::string_view text) {
-  return !text.empty() && text != "." && text != ".." && text.find('/') == std::string_view::npos;
-}
-
-// PEP 503: case and the kind of separator mean nothing.
-std::string normalized(std::string_view name) {
-  std::string result;
-  for (char c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    const bool separator = c == '-' || c == '_' || c == '.';
-    if (!separator)
-      result += c;
-    else if (!result.ends_with('-'))
-      result += '-';
-  }
-  return result;
-}
 
 // "1f3a… 4096" lines of custom_metadata: what the digests' first digits belong to.
 std::map<std::string, std::uint64_t, std::less<>> parse_sizes(std::string_view text) {
@@ -84,7 +66,7 @@ class Reader {
       return fail_at(node.find("manager")->line, quoted + " is managed by '" + printable(manager) + "'",
                      "pinstep installs packages of conda and pip");
     package.manager = manager == "conda" ? Manager::conda : Manager::pip;
-    if (package.manager == Manager::pip) package.name = normalized(package.name);
+    if (package.manager == Manager::pip) package.name = normalized_name(package.name);
     if (!is_path_component(package.name) || !is_path_component(package.version))
       return fail_at(node.line, quoted + " with version '" + printable(package.version) + "' is not a package");
 

@@ -10,6 +10,7 @@ namespace pinstep {
 
 inline constexpr std::string_view kVariableKey = "pinstep.variable.";  // and the variable's name
 inline constexpr std::string_view kChannelKey = "pinstep.channel.";    // and the channel's name
+inline constexpr std::string_view kProfileKey = "pinstep.profile.";    // and the platform
 inline constexpr std::string_view kSizesKey = "pinstep.sizes";
 
 // What a package's size is listed under: the first 16 digits of its digest; empty if it has none.

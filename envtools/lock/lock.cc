@@ -36,6 +36,10 @@ bool has(const std::vector<std::string_view>& keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
+bool are_of_pixi(const std::vector<std::string_view>& keys) {
+  return has(keys, "environments") || has(keys, "packages");
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -70,21 +74,28 @@ FileKind file_kind(std::string_view text) {
   if (!decoded) return FileKind::unknown;
   if (is_explicit(*decoded)) return FileKind::lock;
   const auto keys = top_level_keys(*decoded);
-  if (has(keys, "package") || has(keys, "packages") || (has(keys, "version") && has(keys, "metadata")))
+  if (has(keys, "package") || are_of_pixi(keys) || (has(keys, "version") && has(keys, "metadata")))
     return FileKind::lock;
   if (has(keys, "version") && !has(keys, "dependencies")) return FileKind::lock;  // of a kind to be refused
   return has(keys, "dependencies") || has(keys, "channels") ? FileKind::spec : FileKind::unknown;
 }
 
-Result<Lock> parse_lock(std::string_view text, const std::string& path) {
+bool has_environments(std::string_view text) {
+  const auto decoded = decode_text(text, "");
+  return decoded && !is_explicit(*decoded) && are_of_pixi(top_level_keys(*decoded));
+}
+
+Result<Lock> parse_lock(std::string_view text, const std::string& path, std::string_view part) {
   if (text.size() > kLockSizeLimit) return fail(ErrorKind::invalid, path + ": the lock is too long");
   const auto decoded = decode_text(text, path);
   if (!decoded) return tl::unexpected(decoded.error());
-  if (is_explicit(*decoded)) return parse_explicit(*decoded, path);
   const auto keys = top_level_keys(*decoded);
-  if (has(keys, "environments") || has(keys, "packages"))
-    return fail(ErrorKind::unsupported, path + ": pixi's locks are not read",
-                "'pixi workspace export conda-explicit-spec' writes one that is");
+  const bool explicit_list = is_explicit(*decoded);
+  if (!explicit_list && are_of_pixi(keys)) return parse_pixi(*decoded, path, part);
+  if (!part.empty())
+    return fail(ErrorKind::invalid, path + ": there is no '" + printable(part) + "' in this lock",
+                "only a pixi.lock has several environments");
+  if (explicit_list) return parse_explicit(*decoded, path);
   if (has(keys, "dependencies") && !has(keys, "package"))
     return fail(ErrorKind::invalid, path + ": this is an environment file, not a lock");
   auto lock = parse_conda_lock(*decoded, path);
@@ -94,10 +105,10 @@ Result<Lock> parse_lock(std::string_view text, const std::string& path) {
   return lock;
 }
 
-Result<Lock> load_lock(const std::string& path) {
+Result<Lock> load_lock(const std::string& path, std::string_view part) {
   const auto file = read_file(path, kLockSizeLimit, Links::followed);
   if (!file) return tl::unexpected(file.error());
-  return parse_lock(file->text, path);
+  return parse_lock(file->text, path, part);
 }
 
 std::string lock_path_of(const std::string& spec_path) {

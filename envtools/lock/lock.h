@@ -1,8 +1,8 @@
 // The lock: the solved spec, with every artifact's URL and sha256, for one platform or several.
 //
 // Written as conda-lock v1 (CEP 37), so that conda-lock and micromamba install it too; what pinstep adds
-// stands in metadata.custom_metadata under keys beginning "pinstep." (FORMAT.md). Read: conda-lock v1 and
-// explicit files (CEP 23).
+// stands in metadata.custom_metadata under keys beginning "pinstep." (FORMAT.md). Read: conda-lock v1,
+// pixi.lock v6 and v7, and explicit files (CEP 23).
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct LockedChannel {
 };
 
 struct Lock {
-  enum class Origin { conda_lock, explicit_list };
+  enum class Origin { conda_lock, explicit_list, pixi };
 
   Origin origin = Origin::conda_lock;
   std::vector<std::string> platforms;
@@ -66,13 +66,21 @@ struct Lock {
 
 inline constexpr std::size_t kLockSizeLimit = 64 << 20;  // bytes
 
-// Errors: invalid with "PATH:LINE:", unsupported (another version, pixi.lock, …).
-Result<Lock> parse_lock(std::string_view text, const std::string& path);
-Result<Lock> load_lock(const std::string& path);
+// `part`: "ENVIRONMENT", "ENVIRONMENT@PLATFORM" or "@PLATFORM" of a pixi.lock; empty: its environment
+// `default`. Code that the lock names as editable is left out, with a note. Errors: invalid with "PATH:LINE:"
+// (a package that has to be built first, …), unsupported (another version).
+Result<Lock> parse_lock(std::string_view text, const std::string& path, std::string_view part = {});
+Result<Lock> load_lock(const std::string& path, std::string_view part = {});
 
 // Deterministic; parse_lock(write_lock(x)) == x but for notes and the packages' order, which is by manager,
 // name, platform and category.
 std::string write_lock(const Lock& lock);
+
+// Whether this is a pixi.lock: a file of several environments, of which a lock is one.
+bool has_environments(std::string_view text);
+
+// Whether this is a pixi.lock: a file of several environments, of which a lock is one.
+bool has_environments(std::string_view text);
 
 // <stem>-lock.yml beside the spec: environment.yml → environment-lock.yml, env.gpu.yml → env.gpu-lock.yml.
 std::string lock_path_of(const std::string& spec_path);

@@ -17,5 +17,6 @@ std::string_view channel_url_of(std::string_view url);
 
 Result<Lock> parse_explicit(std::string_view text, const std::string& path);
 Result<Lock> parse_conda_lock(std::string_view text, const std::string& path);
+Result<Lock> parse_pixi(std::string_view text, const std::string& path, std::string_view part);
 
 }  // namespace pinstep

@@ -77,3 +77,42 @@ def test_a_package_without_hash_is_named_with_its_line(alice):
     assert error["error"] == "invalid" and error["cause"].startswith(f"{lock}:{len(text.splitlines())}: '"), error
     assert "conda list --explicit --sha256" in error["hint"], error
     assert not (alice.home / "s/e").exists()
+
+
+def pixi(url, packages, version=6):
+    """A pixi.lock: `default` has all packages, `less` all but the last."""
+    def listed(some):
+        return "".join(f"      - conda: {url}/{path}\n" for path, _ in some)
+    environments = "".join(f"  {name}:\n    channels:\n    - url: {url}/\n    packages:\n      linux-64:\n{listed(some)}"
+                           for name, some in (("default", packages), ("less", packages[:-1])))
+    records = "".join(f"- conda: {url}/{path}\n  sha256: {digest}\n" for path, digest in packages)
+    platforms = "platforms:\n- name: linux-64\n" if version > 6 else ""
+    return f"version: {version}\n{platforms}environments:\n{environments}packages:\n{records}"
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_a_pixi_lock_is_built_and_run_by_environment(alice, version):
+    packages = chosen(made(), PACKAGES)
+    lock = alice.write("p/pixi.lock", pixi(made().as_uri(), packages, version))
+    all_of_it = alice.build("--store=s", alice.write("all.txt", explicit(made().as_uri(), packages)))
+    less = alice.build("--store=s", alice.write("less.txt", explicit(made().as_uri(), packages[:-1])))
+    assert alice.build("--store=s", lock)["id"] == all_of_it["id"]
+    built = alice.build("--store=s", f"{lock}:less")
+    assert built["id"] == less["id"] != all_of_it["id"]
+    # What is kept needs no name of an environment any more.
+    assert alice("show", "--store=s", "--json", built["prefix"]).returncode == 0
+    assert alice("run", "--store=s", "-e", f"{lock}:less", "printenv", "CONDA_PREFIX").stdout.strip() == built["prefix"]
+    error = failure(alice("build", "--json", "--store=s", f"{lock}:nope"))
+    assert error["cause"].endswith("there is no environment 'nope'") and "default, less" in error["hint"], error
+    refused = failure(alice("build", "--json", "--store=s", f"{alice.home}/all.txt:less"))
+    assert "only a pixi.lock" in refused["hint"], refused
+
+
+def test_an_exported_pixi_lock_is_the_same_environment(alice):
+    packages = chosen(made(), PACKAGES)
+    listed = alice.write("listed.txt", explicit(made().as_uri(), packages))
+    first = alice.build("--store=s", listed)
+    exported = alice("export", "--store=s", "--format=pixi", listed)
+    assert exported.returncode == 0, exported
+    again = alice.build("--store=s", alice.write("pixi.lock", exported.stdout))
+    assert (again["id"], again["built"]) == (first["id"], False)

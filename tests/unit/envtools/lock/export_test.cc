@@ -9,7 +9,11 @@
 namespace pinstep {
 namespace {
 
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
+using testing::UnorderedElementsAreArray;
 using testing_support::FailsWith;
 
 LockedPackage package(const std::string& name, const std::string& version,
@@ -52,7 +56,9 @@ TEST(Export, ExplicitListsWhatIsNeededFirst) {
   };
   EXPECT_EQ(text_of(ExportFormat::explicit_list),
             "# platform: linux-64\n@EXPLICIT\n" + line("d-3", 'd') + line("b-2.0", 'b') + line("a-1", 'a'));
-  EXPECT_EQ(export_lock(a_lock(), ExportFormat::explicit_list, "linux-64")->left_out, 1u);
+  EXPECT_THAT(export_lock(a_lock(), ExportFormat::explicit_list, "linux-64")->notes,
+              ElementsAre("1 package of pip left out: the format has no place for them",
+                          "variables left out: the format has no place for them"));
 }
 
 TEST(Export, ExplicitIsReadBackAsTheSameArtifacts) {
@@ -79,12 +85,48 @@ TEST(Export, EnvironmentIsASpecThatNamesEachBuild) {
 
 TEST(Export, RequirementsHaveHashes) {
   EXPECT_EQ(text_of(ExportFormat::requirements), "e==1.5 --hash=sha256:" + std::string(63, '0') + "e\n");
-  EXPECT_EQ(export_lock(a_lock(), ExportFormat::requirements, "linux-64")->left_out, 3u);
+  EXPECT_THAT(export_lock(a_lock(), ExportFormat::requirements, "linux-64")->notes,
+              ElementsAre("3 packages of conda left out: the format has no place for them",
+                          "variables left out: the format has no place for them"));
   Lock lock = a_lock();
   lock.packages.back().sha256.clear();
   EXPECT_THAT(export_lock(lock, ExportFormat::requirements, "linux-64"),
               FailsWith(ErrorKind::invalid, "the lock has no sha256 of 'e'",
                         "pip takes no requirements file in which only some packages have hashes"));
+}
+
+TEST(Export, RequirementsOfNothingSaySo) {
+  Lock lock = a_lock();
+  lock.packages.pop_back();
+  const auto exported = export_lock(lock, ExportFormat::requirements, "linux-64");
+  EXPECT_EQ(exported->text, "");
+  EXPECT_THAT(exported->notes, Contains(HasSubstr("no package is of pip")));
+}
+
+TEST(Export, EnvironmentHasTheNameThatItsSpecHas) {
+  EXPECT_THAT(export_lock(a_lock(), ExportFormat::environment, "linux-64", "on")->text,
+              StartsWith("name: 'on'\nchannels:\n"));
+}
+
+TEST(Export, PixiIsReadBackAsTheSameLock) {
+  Lock lock = a_lock();
+  lock.platforms.push_back("linux-aarch64");
+  LockedPackage noarch = lock.packages[0];
+  noarch.platform = "linux-aarch64";
+  lock.packages.push_back(noarch);
+  lock.packages[1].build = "other";
+  lock.packages[1].size = 77;
+  lock.packages[1].md5 = std::string(32, 'b');
+  const auto exported = export_lock(lock, ExportFormat::pixi, "linux-64");
+  ASSERT_TRUE(exported) << exported.error().cause;
+  EXPECT_THAT(exported->notes, ElementsAre("variables left out: the format has no place for them"));
+  const auto read = parse_lock(exported->text, "/x/pixi.lock");
+  ASSERT_TRUE(read) << read.error().cause << exported->text;
+  EXPECT_EQ(read->platforms, lock.platforms);
+  EXPECT_THAT(read->channels,
+              ElementsAre(LockedChannel{"https://channel.example/c", "https://channel.example/c"}));
+  EXPECT_THAT(read->packages, UnorderedElementsAreArray(lock.packages));
+  EXPECT_EQ(export_lock(*read, ExportFormat::pixi, "linux-64")->text, exported->text);
 }
 
 TEST(Export, ALockIsTheLockItself) {
@@ -98,7 +140,7 @@ TEST(Export, WhatIsNotThereIsNamed) {
               FailsWith(ErrorKind::invalid, "the lock is for linux-64, not for osx-64"));
   EXPECT_THAT(parse_export_format("explicitt"),
               FailsWith(ErrorKind::usage, "there is no format 'explicitt'", "did you mean 'explicit'?"));
-  EXPECT_THAT(parse_export_format("pixi").error().hint, HasSubstr("are known"));
+  EXPECT_THAT(parse_export_format("poetry").error().hint, HasSubstr("are known"));
 }
 
 }  // namespace
