@@ -131,10 +131,12 @@ ENV_DIRS = \
 	envtools/execute \
 	envtools/fetch \
 	envtools/hash \
+	envtools/init \
 	envtools/json \
 	envtools/lint \
 	envtools/lock \
 	envtools/package \
+	envtools/piplock \
 	envtools/plan \
 	envtools/profile \
 	envtools/record \

@@ -27,7 +27,7 @@ _pinstep() {
 	local option word
 	_pinstep_word
 	case $COMP_CWORD:$option:${COMP_WORDS[1]} in
-	1:*) _pinstep_offer 'setup lock lint add remove profile build run list show diff export tag untag gc sbatch salloc srun activate doctor resolve --help --version' ;;
+	1:*) _pinstep_offer 'setup init lock lint add remove profile build run list show diff export tag untag gc sbatch salloc srun activate doctor resolve --help --version' ;;
 	*:--shape:resolve) _pinstep_offer 'auto rank torchrun spawn none' ;;
 	*:--lock:resolve | *:--env-lock:*) _pinstep_offer 'auto frozen update' ;;
 	*:--build:resolve | *:--env-build:*) _pinstep_offer 'submit job never' ;;
@@ -43,9 +43,16 @@ _pinstep() {
 			_pinstep_offer '--platform --output --json --help'
 		fi ;;
 	*:--channel-priority:lock) _pinstep_offer 'strict flexible disabled' ;;
+	*:--channel:init) _pinstep_offer 'conda-forge defaults' ;;
+	*:--from:init | *:--output:init) ;;
+	*:init)
+		if [[ $word == -* ]]; then
+			_pinstep_offer '--from --channel --output --json --help'
+		fi ;;
+	*:--python:lock) ;;
 	*:lock)
 		if [[ $word == -* ]]; then
-			_pinstep_offer '--platform --profile --virtual-package --channel-priority --exclude-newer --update --update-all --time-limit --output --check --offline --json --help'
+			_pinstep_offer '--platform --profile --virtual-package --channel-priority --exclude-newer --update --update-all --time-limit --output --check --python --extra --group --fetch-hashes --offline --json --help'
 		fi ;;
 	*:--spec:*) ;;
 	*:add) _pinstep_offer '--pip --spec --offline --json --help' ;;

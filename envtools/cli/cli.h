@@ -38,6 +38,7 @@ extern const Verb kDiff;
 extern const Verb kDoctor;
 extern const Verb kExport;
 extern const Verb kGc;
+extern const Verb kInit;
 extern const Verb kLint;
 extern const Verb kList;
 extern const Verb kLock;

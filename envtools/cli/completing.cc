@@ -41,14 +41,15 @@ Result<void> check_hashes(const ChosenLock& list) {
       return fail(ErrorKind::invalid,
                   list.file.path + ":" + std::to_string(line_of(list, package)) + ": '" + package.name +
                       "' has no hash, so what is fetched cannot be checked",
-                  "'conda list --explicit --sha256' writes a list with hashes");
+                  "'conda list --explicit --sha256' writes a list with hashes; 'pinstep lock --fetch-hashes " +
+                      shell_quote(list.file.path) + "' trusts what is fetched and makes a lock of it");
   return {};
 }
 
 class Completing {
  public:
-  Completing(const World& world, const Place& place, Progress& progress)
-      : world_(world), place_(place), progress_(progress) {}
+  Completing(const World& world, const Place& place, Progress& progress, Unhashed unhashed)
+      : world_(world), place_(place), progress_(progress), unhashed_(unhashed) {}
 
   // Fetches what has no sha256, aside, for its name in the cache is made of it.
   Result<Lock> complete(Lock lock) const {
@@ -62,8 +63,9 @@ class Completing {
     job.certificates = access.certificates;
     std::vector<LockedPackage*> packages;
     for (LockedPackage& package : lock.packages) {
-      if (!package.sha256.empty() || package.md5.empty()) continue;
-      const std::string aside = store->archives() + "/md5-" + package.md5;
+      if (!package.sha256.empty() || (package.md5.empty() && unhashed_ == Unhashed::refused)) continue;
+      const std::string aside =
+          store->archives() + (package.md5.empty() ? "/url-" + sha256_hex(package.url) : "/md5-" + package.md5);
       job.files.push_back({{with_credentials(package.url, access.credentials)}, "", package.md5, 0, aside});
       packages.push_back(&package);
     }
@@ -80,18 +82,20 @@ class Completing {
         });
     progress_.clear();
     if (!fetched) return tl::unexpected(fetched.error());
-    if (auto moved = into_cache(lock, job, *store); !moved) return tl::unexpected(moved.error());
+    if (auto moved = into_cache(lock, job, packages, *store); !moved) return tl::unexpected(moved.error());
     return lock;
   }
 
  private:
-  static Result<void> into_cache(const Lock& lock, const FetchJob& job, const Store& store) {
+  static Result<void> into_cache(const Lock& lock, const FetchJob& job,
+                                 const std::vector<LockedPackage*>& packages, const Store& store) {
     const auto all = artifacts(lock.packages, {}, store);
     if (!all) return tl::unexpected(all.error());
-    for (const FetchFile& file : job.files)
+    for (std::size_t i = 0; i < job.files.size(); ++i)
       for (const Artifact& artifact : *all)
-        if (artifact.package.md5 == file.md5 && ::rename(file.path.c_str(), artifact.archive.c_str()) != 0 &&
-            errno != ENOENT)  // two entries of one md5 are one file
+        if (artifact.package.url == packages[i]->url &&
+            ::rename(job.files[i].path.c_str(), artifact.archive.c_str()) != 0 &&
+            errno != ENOENT)  // two entries of one content are one file
           return fail_errno(errno, "rename a download to", artifact.archive);
     return {};
   }
@@ -99,6 +103,7 @@ class Completing {
   const World& world_;
   const Place& place_;
   Progress& progress_;
+  Unhashed unhashed_;
 };
 
 }  // namespace
@@ -114,15 +119,17 @@ std::optional<KeptLock> find_completed(const Place& place, const Lock& lock) {
   return find_solved(place.stores, completion_key(for_this_platform(lock)), place.trust);
 }
 
-Result<ChosenLock> completed(const World& world, const Place& place, ChosenLock list, Progress& progress) {
+Result<ChosenLock> completed(const World& world, const Place& place, ChosenLock list, Progress& progress,
+                             Unhashed unhashed) {
   if (is_complete(list.lock)) return list;
   const Lock named = for_this_platform(list.lock);
-  if (const auto hashed = check_hashes(list); !hashed) return tl::unexpected(hashed.error());
+  if (const auto hashed = check_hashes(list); !hashed && unhashed == Unhashed::refused)
+    return tl::unexpected(hashed.error());
   auto kept = find_completed(place, named);
   if (!kept) {
     auto solved = solve_once(
         place.stores, completion_key(named), place.trust,
-        [&] { return Completing(world, place, progress).complete(named); },
+        [&] { return Completing(world, place, progress, unhashed).complete(named); },
         [&](const std::string& holder) {
           std::fprintf(stderr, "pinstep: waiting for %s, who is fetching the same packages\n",
                        printable(holder).c_str());

@@ -16,9 +16,16 @@ bool is_complete(const Lock& lock);
 // What the stores keep for a list that is not complete.
 std::optional<KeptLock> find_completed(const Place& place, const Lock& lock);
 
+// What happens to a package of a list that has no hash at all.
+enum class Unhashed {
+  refused,
+  fetched,  // the user trusts the place: what is there now gives its sha256
+};
+
 // The lock itself if it is complete, else the completed one. The packages stay in the first store's cache,
 // where a build finds them. Says in a line what it waits for. Errors: invalid with "PATH:LINE:" (a package
 // without any hash), those of fetching.
-Result<ChosenLock> completed(const World& world, const Place& place, ChosenLock lock, Progress& progress);
+Result<ChosenLock> completed(const World& world, const Place& place, ChosenLock lock, Progress& progress,
+                             Unhashed unhashed = Unhashed::refused);
 
 }  // namespace pinstep::cli

@@ -8,6 +8,7 @@
 
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
+#include "envtools/cli/importing.h"
 #include "envtools/lock/lock.h"
 #include "envtools/pin/resolve.h"
 
@@ -40,6 +41,23 @@ bool is_digits(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// A lock of Python packages stands for the lock that 'pinstep lock' has made of it, with a Python.
+Result<NamedEnv> made_of(NamedEnv env, const std::string& text) {
+  const std::string quoted = "'" + env.path + "'", command = "'pinstep lock";
+  const std::string lock_path = lock_path_of(env.path);
+  const auto lock = load_lock(lock_path);
+  if (!lock && lock.error().kind == ErrorKind::not_found)
+    return fail(ErrorKind::not_found, quoted + " names no Python, so it is no environment yet",
+                command + " --python=VERSION " + shell_quote(env.path) + "' makes a lock of it with one");
+  if (!lock) return tl::unexpected(lock.error());
+  if (!is_imported_from(*lock, text))
+    return fail(ErrorKind::conflict, quoted + " is another file than '" + lock_path + "' was made of",
+                command + " " + shell_quote(env.path) + "' makes it anew");
+  env.kind = NamedEnv::Kind::lock;
+  env.path = lock_path;
+  return env;
+}
+
 Result<NamedEnv> at_path(const std::string& text, const std::string& directory) {
   NamedEnv env;
   auto path = existing_path(text, directory);
@@ -59,6 +77,8 @@ Result<NamedEnv> at_path(const std::string& text, const std::string& directory) 
   const auto file = read_file(env.path, kLockSizeLimit, Links::followed);
   if (!file) return tl::unexpected(file.error());
   const FileKind kind = file_kind(file->text);
+  if (kind == FileKind::unknown && pip_lock_kind(file->text) != PipLockKind::none)
+    return made_of(std::move(env), file->text);
   if (!env.part.empty() && !(kind == FileKind::lock && has_environments(file->text)))
     return fail(ErrorKind::invalid, "'" + env.path + "' has no environment '" + env.part + "'",
                 "only a pixi.lock has several");

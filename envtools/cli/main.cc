@@ -14,9 +14,9 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::array<const Verb*, 21> kVerbs{
-    &kSetup,  &kLock, &kLint,  &kAdd, &kRemove, &kProfile, &kBuild, &kRun,      &kList,   &kShow,   &kDiff,
-    &kExport, &kTag,  &kUntag, &kGc,  &kSbatch, &kSalloc,  &kSrun,  &kActivate, &kDoctor, &kResolve};
+constexpr std::array<const Verb*, 22> kVerbs{
+    &kSetup, &kInit,   &kLock, &kLint,  &kAdd, &kRemove, &kProfile, &kBuild, &kRun,      &kList,   &kShow,
+    &kDiff,  &kExport, &kTag,  &kUntag, &kGc,  &kSbatch, &kSalloc,  &kSrun,  &kActivate, &kDoctor, &kResolve};
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb* verb : kVerbs)

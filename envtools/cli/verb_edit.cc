@@ -66,6 +66,9 @@ void print(const std::string& spec, const std::string& lock, const std::vector<P
   }
   std::printf("%s: %s\n", lock.c_str(), summary(changes).c_str());
   for (const PackageChange& change : changes) std::printf("  %s\n", printable(to_line(change)).c_str());
+  if (!changes.empty())
+    std::printf("next: 'pinstep build %s', or submit with --env-spec=%s\n", shell_quote(spec).c_str(),
+                shell_quote(spec).c_str());
 }
 
 Result<int> edit_spec(const World& world, const Parsed& parsed, Edit edit) {

@@ -1,4 +1,5 @@
 // pinstep list: the environments of the stores.
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -35,13 +36,24 @@ std::string format_time(std::int64_t seconds) {
   return text;
 }
 
+std::string shown_name(const Published& one) { return one.name.empty() ? "-" : printable(one.name); }
+
+// Characters, not bytes: what columns are made of.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
 void print_text(const std::vector<Published>& all) {
-  std::printf("%-16s  %-16s  %8s  %7s  %-12s  %s\n", "ID", "BUILT", "PACKAGES", "SIZE", "NAME", "PREFIX");
+  std::size_t widest = std::string_view("NAME").size();
+  for (const Published& one : all) widest = std::max(widest, width(shown_name(one)));
+  const auto padded = [&](const std::string& name) { return name + std::string(widest - width(name), ' '); };
+  std::printf("%-16s  %-16s  %8s  %7s  %s  %s\n", "ID", "BUILT", "PACKAGES", "SIZE", padded("NAME").c_str(),
+              "PREFIX");
   for (const Published& one : all)
-    std::printf("%-16s  %-16s  %8llu  %7s  %-12s  %s\n", short_id(one.id).c_str(),
-                format_time(one.built).c_str(), static_cast<unsigned long long>(one.packages),
-                format_size(one.bytes).c_str(), one.name.empty() ? "-" : printable(one.name).c_str(),
-                printable(one.prefix).c_str());
+    std::printf("%-16s  %-16s  %8llu  %7s  %s  %s\n", short_id(one.id).c_str(), format_time(one.built).c_str(),
+                static_cast<unsigned long long>(one.packages), format_size(one.bytes).c_str(),
+                padded(shown_name(one)).c_str(), printable(one.prefix).c_str());
 }
 
 void print_json(const std::vector<Published>& all) {

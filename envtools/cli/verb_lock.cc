@@ -8,6 +8,7 @@
 #include "envtools/build/build.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/env.h"
+#include "envtools/cli/importing.h"
 #include "envtools/cli/locking.h"
 #include "envtools/cli/progress.h"
 #include "envtools/config/files.h"
@@ -23,10 +24,15 @@ constexpr std::string_view kLockUsage =
                     [--channel-priority=P] [--exclude-newer=DATE]
                     [--update=PACKAGE]... [--update-all] [--time-limit=SECONDS]
                     [--output=FILE] [--check] [--offline] [--json] [SPEC]
+       pinstep lock [--python=VERSION|LOCK] [--extra=NAME]... [--group=NAME]...
+                    [--fetch-hashes] [OPTION]... FILE
 
 Solves a spec and writes every package's URL and sha256 beside it: environment.yml
 gets environment-lock.yml. A lock that fits its spec is left as it is; of one that does
 not, versions stay where they still fit.
+
+In the second form FILE is a lock of another program, pixi.lock, pylock.toml, uv.lock, a
+requirements file with hashes or a list of URLs; it becomes a lock of pinstep's.
 
   SPEC            the environment.yml; without it the nearest upward from here
 
@@ -40,6 +46,11 @@ not, versions stay where they still fit.
   --time-limit=SECONDS  for each platform's solve; 600 if not given
   --output=FILE   write the lock there
   --check         write nothing; exit status 1 if the lock does not fit, with why
+  --python=VERSION|LOCK  for a lock of Python packages: the Python they run in, solved
+                  for, or that of a lock with its other conda packages
+  --extra=NAME    of pylock.toml and uv.lock: with this extra; may be repeated
+  --group=NAME    likewise a dependency group
+  --fetch-hashes  of a list of URLs: trust what is fetched where a package has no hash
   --offline       use only what the caches have
   --json          print an object
 
@@ -164,6 +175,9 @@ class Locking {
     if (::geteuid() == 0) return tl::unexpected(refused_to_root());
     const auto path = spec_operand(world_, parsed_);
     if (!path) return tl::unexpected(path.error());
+    const auto foreign = foreign_lock(*path, parsed_);
+    if (!foreign) return tl::unexpected(foreign.error());
+    if (*foreign) return import(**foreign);
     const auto spec = load_spec(*path);
     if (!spec) return tl::unexpected(spec.error());
     if (!json_)
@@ -206,11 +220,42 @@ class Locking {
     return kOk;
   }
 
+  // A lock of another program, as one of ours.
+  Result<int> import(const ForeignLock& foreign) {
+    const auto settings = load_user_settings(world_.environment, {});
+    if (!settings) return tl::unexpected(settings.error());
+    auto options = lock_options(world_, settings->settings, progress_);
+    if (!options) return tl::unexpected(options.error());
+    if (auto asked = add_asked(*options, world_, parsed_); !asked) return tl::unexpected(asked.error());
+    const auto output = parsed_.last("output");
+    const std::string path = output ? absolute(*output, world_.directory) : imported_path(foreign);
+    std::optional<Lock> before;
+    if (auto lock = load_lock(path)) before = std::move(*lock);
+    const bool fits = before && is_imported_from(*before, foreign.text);
+    const LockState state = fits ? LockState::fits : before ? LockState::changed : LockState::none;
+    if (parsed_.has("check")) {
+      const std::string other = foreign.path + " is another file than the lock was made of";
+      return tell_check({path, name_of(state), before ? &*before : nullptr, 0, {other}}, state, json_);
+    }
+    const bool is_asked =
+        parsed_.has("python") || parsed_.has("extra") || parsed_.has("group") || is_updated(parsed_);
+    if (fits && !is_asked) return leave(path, *before);
+    const auto start = std::chrono::steady_clock::now();
+    return finish(import_lock(world_, foreign, parsed_, settings->settings, *options,
+                              before ? &*before : nullptr, progress_),
+                  path, before, start);
+  }
+
   Result<int> solve(const Spec& spec, const LockOptions& options, const std::string& path,
                     const std::optional<Lock>& before) {
     const auto start = std::chrono::steady_clock::now();
     const auto lock = make_lock(spec, options, before ? &*before : nullptr);
     progress_.clear();
+    return finish(lock, path, before, start);
+  }
+
+  Result<int> finish(const Result<Lock>& lock, const std::string& path, const std::optional<Lock>& before,
+                     std::chrono::steady_clock::time_point start) {
     if (!lock) return tl::unexpected(lock.error());
     if (auto saved = save_lock(*lock, path); !saved) return tl::unexpected(saved.error());
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -242,6 +287,10 @@ int run_lock(const World& world, const Arguments& arguments) {
                                         {"channel-priority", true},
                                         {"exclude-newer", true},
                                         {"time-limit", true},
+                                        {"python", true},
+                                        {"extra", true},
+                                        {"group", true},
+                                        {"fetch-hashes", false},
                                         {"offline", false},
                                         {"json", false}});
   if (!parsed) return report(parsed.error(), wants_json(arguments));

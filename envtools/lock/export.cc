@@ -6,6 +6,7 @@
 #include <set>
 
 #include "envtools/base/text.h"
+#include "envtools/lock/reader.h"
 #include "envtools/package/package.h"
 #include "envtools/yaml/yaml.h"
 
@@ -130,6 +131,11 @@ std::string pixi_records(const Packages& packages) {
     if (!told || told->name != package->name) line("name", package->name);
     if (!told || told->version != package->version) line("version", package->version);
     if (told && told->build != package->build) line("build", package->build);
+    // pixi takes a file for a path, which tells it no subdirectory.
+    if (conda && package->url.starts_with("file:")) {
+      const std::string_view subdir = subdir_of(package->url);
+      line("subdir", subdir.empty() ? package->platform : std::string(subdir));
+    }
     line("sha256", package->sha256);
     line("md5", package->md5);
     if (!package->dependencies.empty()) text += conda ? "  depends:\n" : "  requires_dist:\n";

@@ -12,12 +12,6 @@
 namespace pinstep {
 namespace {
 
-bool is_explicit(std::string_view text) {
-  const auto lines = split(text, '\n');
-  return std::any_of(lines.begin(), lines.end(),
-                     [](std::string_view line) { return trim(line) == "@EXPLICIT"; });
-}
-
 // The keys that begin in the first column, without reading the file as YAML: a lock may be large.
 std::vector<std::string_view> top_level_keys(std::string_view text) {
   std::vector<std::string_view> keys;
@@ -47,6 +41,12 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+bool is_explicit(std::string_view text) {
+  const auto lines = split(text, '\n');
+  return std::any_of(lines.begin(), lines.end(),
+                     [](std::string_view line) { return trim(line) == "@EXPLICIT"; });
+}
 
 // ---- places of archives
 

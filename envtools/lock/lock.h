@@ -79,6 +79,9 @@ std::string write_lock(const Lock& lock);
 // Whether this is a pixi.lock: a file of several environments, of which a lock is one.
 bool has_environments(std::string_view text);
 
+// Whether this is an explicit file.
+bool is_explicit(std::string_view text);
+
 // Whether this is a pixi.lock: a file of several environments, of which a lock is one.
 bool has_environments(std::string_view text);
 

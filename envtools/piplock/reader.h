@@ -1,0 +1,21 @@
+// What the readers of the two formats share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "envtools/piplock/piplock.h"
+#include "envtools/yaml/yaml.h"
+
+namespace pinstep {
+
+// The text of a key; empty where it has none.
+std::string text_at(const YamlNode& node, std::string_view key);
+
+// Where an archive lies: its `url`, else its `path`, from the lock's directory.
+std::string archive_url(const YamlNode& archive, const std::string& lock_path);
+
+Result<PipLock> parse_pylock(const YamlNode& root, const std::string& path);
+Result<PipLock> parse_uv_lock(const YamlNode& root, const std::string& path);
+
+}  // namespace pinstep
