@@ -12,11 +12,6 @@
 namespace pinstep {
 namespace {
 
-std::string text_at(const YamlNode& node, std::string_view key) {
-  const YamlNode* value = node.find(key);
-  return value != nullptr && value->is_scalar() ? value->text : std::string();
-}
-
 const YamlNode* at(const YamlNode& root, std::initializer_list<std::string_view> keys) {
   const YamlNode* node = &root;
   for (const std::string_view key : keys)

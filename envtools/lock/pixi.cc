@@ -41,11 +41,6 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string text_at(const YamlNode& node, std::string_view key) {
-  const YamlNode* value = node.find(key);
-  return value != nullptr && value->is_scalar() ? value->text : std::string();
-}
-
 class Reader {
  public:
   Reader(const std::string& path, std::string_view part) : path_(path) {

@@ -34,11 +34,6 @@ PipLockKind pip_lock_kind(std::string_view text) {
   return is_hashed_requirement(lines) ? PipLockKind::requirements : PipLockKind::none;
 }
 
-std::string text_at(const YamlNode& node, std::string_view key) {
-  const YamlNode* value = node.find(key);
-  return value != nullptr && value->is_scalar() ? value->text : std::string();
-}
-
 std::string archive_url(const YamlNode& archive, const std::string& lock_path) {
   if (const std::string url = text_at(archive, "url"); !url.empty()) return without_credentials(url);
   const std::string path = text_at(archive, "path");

@@ -9,9 +9,6 @@
 
 namespace pinstep {
 
-// The text of a key; empty where it has none.
-std::string text_at(const YamlNode& node, std::string_view key);
-
 // Where an archive lies: its `url`, else its `path`, from the lock's directory.
 std::string archive_url(const YamlNode& archive, const std::string& lock_path);
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "envtools/base/process.h"
 #include "envtools/base/text.h"
 #include "envtools/channel/access_json.h"
 #include "envtools/hash/hash.h"
 #include "envtools/json/json.h"
+#include "envtools/lock/names.h"
 
 namespace pinstep {
 namespace {
@@ -51,19 +51,6 @@ Error refusal(const Json& json, const std::string& path, const std::vector<SpecL
   if (index != json.end() && index->is_number_unsigned() && index->get<std::size_t>() < lines.size())
     error.cause = path + ":" + std::to_string(lines[index->get<std::size_t>()].line) + ": " + error.cause;
   return error;
-}
-
-// "libgcc-ng >=12" → ("libgcc-ng", ">=12"). Of two entries for one name the versions hold together.
-void add_dependency(std::map<std::string, std::string>& dependencies, std::string_view spec) {
-  spec = trim(spec);
-  const std::size_t end = std::min(spec.find_first_of(" =<>!~["), spec.size());
-  const std::string constraint(trim(spec.substr(end)));
-  const auto [entry, is_new] = dependencies.emplace(spec.substr(0, end), constraint);
-  if (is_new || constraint.empty() || entry->second == constraint) return;
-  if (entry->second.empty())
-    entry->second = constraint;
-  else if (entry->second.find(' ') == std::string::npos && constraint.find(' ') == std::string::npos)
-    entry->second += "," + constraint;
 }
 
 Result<LockedPackage> package_of(const Json& json, Manager manager, const std::string& platform) {
@@ -125,17 +112,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kOtherNam
     {"ray-core", "ray"},
     {"tensorflow-base", "tensorflow"},
 }};
-
-// PEP 503.
-std::string normalized(std::string_view name) {
-  std::string result;
-  for (const char c : name) {
-    const bool separates = c == '-' || c == '_' || c == '.';
-    if (separates && result.ends_with('-')) continue;
-    result += separates ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return result;
-}
 
 Result<std::string> run_back_end(const SolverPrograms& programs, const Environment& environment,
                                  const std::string& script, const std::string& request,
@@ -208,7 +184,7 @@ std::map<std::string, std::string> provided_distributions(const std::vector<Lock
     if (package.manager != Manager::conda || !package.dependencies.contains("python")) continue;
     const auto other = std::find_if(kOtherNames.begin(), kOtherNames.end(),
                                     [&](const auto& entry) { return entry.first == package.name; });
-    provided.emplace(other == kOtherNames.end() ? normalized(package.name) : std::string(other->second),
+    provided.emplace(other == kOtherNames.end() ? normalized_name(package.name) : std::string(other->second),
                      package.version);
   }
   return provided;

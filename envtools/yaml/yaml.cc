@@ -190,6 +190,11 @@ const YamlNode* YamlNode::find(std::string_view key) const {
   return nullptr;
 }
 
+std::string text_at(const YamlNode& node, std::string_view key) {
+  const YamlNode* value = node.find(key);
+  return value != nullptr && value->is_scalar() ? value->text : std::string();
+}
+
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& path) {
   const auto decoded = decode_text(text, path);
   if (!decoded) return tl::unexpected(decoded.error());

@@ -36,6 +36,9 @@ struct YamlNode {
   const YamlNode* find(std::string_view key) const;
 };
 
+// The text of a map's key; empty where it has none or it is no scalar.
+std::string text_at(const YamlNode& node, std::string_view key);
+
 // One document; an empty one is null. UTF-8, or UTF-16 with a byte order mark.
 // Errors: invalid with "PATH:LINE: ": no YAML, equal keys, more than one document, merge keys, keys that are
 // no scalars, nesting beyond 64, aliases that would copy more than 10000 nodes.
