@@ -14,6 +14,10 @@ class Reader {
   Result<PipLock> read(const YamlNode& root) {
     lock_.kind = PipLockKind::uv;
     const YamlNode* version = root.find("version");
+    if (const YamlNode* metadata = root.find("metadata");
+        metadata != nullptr && metadata->find("content-hash") != nullptr)
+      return fail(ErrorKind::unsupported, location(path_, metadata->line) + "poetry.lock is not read",
+                  "'poetry export' writes requirements with hashes, which are");
     if (version == nullptr || !version->is_scalar()) return fail_at(1, "the lock has no 'version'");
     if (version->text != "1")
       return fail(ErrorKind::unsupported,

@@ -161,6 +161,11 @@ TEST(UvLock, SaysWhatIsWrongAndWhere) {
     ASSERT_FALSE(chosen) << cause;
     EXPECT_EQ(chosen.error().cause, cause);
   }
+  EXPECT_EQ(choose("[[package]]\nname = \"a\"\nversion = \"1\"\n[metadata]\nlock-version = "
+                   "\"2.0\"\ncontent-hash = \"x\"\n")
+                .error()
+                .cause,
+            "/d/l.toml:4: poetry.lock is not read");
   EXPECT_EQ(choose(kUv, {{"nope"}, {}}).error().cause, "/d/l.toml:1: no project has an extra 'nope'");
   EXPECT_EQ(choose(kUv, {{}, {"nope"}}).error().cause, "/d/l.toml:1: no project has a group 'nope'");
 }
