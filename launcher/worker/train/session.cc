@@ -75,7 +75,7 @@ Result<void> Session::connect(const Environment& environment) {
 void Session::watch() {
   watchdog_ = std::make_unique<Watchdog>(
       *store_, settings_.deadline,
-      Watchdog::Calls{[this] { return record_.begun(); }, [this] { abort_all(); }, [this] { end_as_stuck(); }});
+      Watchdog::Calls{[this] { return record_.begun(); }, [this] { abort_all(); }, [this] { end_hanging(); }});
 }
 
 void Session::abort_all() noexcept {
@@ -95,13 +95,22 @@ void Session::write_record() {
   written->get_future().wait_for(kRecordTime);
 }
 
-void Session::end_as_stuck() {
+// From the watchdog, where the rank's own thread does not come back. In a collective it is not to blame for
+// that: Gloo does not always let go of one whose connections are closed.
+void Session::end_hanging() {
   write_record();
-  write_message(STDERR_FILENO, "pinstep-worker: error: rank " + std::to_string(place_.rank) +
-                                   " hangs: other ranks waited for it after its collective " +
-                                   std::to_string(record_.begun()) + " and have given up\n");
+  const std::string own = "rank " + std::to_string(place_.rank), last = std::to_string(record_.begun());
+  Verdict blamed{Verdict::Kind::stuck,
+                 {place_.rank},
+                 own + " hangs: other ranks waited for it after its collective " + last + " and have given up"};
+  if (record_.is_inside()) {
+    (void)store_->report(std::nullopt, kGrace);
+    blamed = verdict();
+    blamed.text += " (" + own + ": its collective " + last + " cannot be ended)";
+  }
+  write_message(STDERR_FILENO, "pinstep-worker: error: " + blamed.text + "\n");
   if (server_) server_->linger(kLinger, TcpStoreServer::Whom::others);
-  std::_Exit(static_cast<int>(Outcome::stuck));
+  std::_Exit(static_cast<int>(outcome_of(blamed, place_.rank)));
 }
 
 Result<void> Session::meet(const Environment& environment) {

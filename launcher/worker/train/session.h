@@ -96,7 +96,7 @@ class Session {
   Verdict verdict();
   bool is_to_be_said(const std::string& words, const std::vector<std::uint32_t>& blamed);
   void write_record();
-  [[noreturn]] void end_as_stuck();
+  [[noreturn]] void end_hanging();
   Result<std::unique_ptr<GlooTransport>> gloo(std::uint32_t size, const std::string& keys);
   std::unique_ptr<Transport> alone();
 

@@ -37,6 +37,11 @@ std::uint64_t FlightRecord::begun() const {
   return begun_;
 }
 
+bool FlightRecord::is_inside() const {
+  const std::lock_guard lock(mutex_);
+  return begun_ > 0 && entries_[(begun_ - 1) % kKept].state == State::begun;
+}
+
 std::string FlightRecord::lines() const {
   const std::lock_guard lock(mutex_);
   std::string text;

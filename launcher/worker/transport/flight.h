@@ -22,6 +22,8 @@ class FlightRecord {
   void end(State state);
   // Number of the last that has begun; 0 for none.
   std::uint64_t begun() const;
+  // Whether that one has not ended.
+  bool is_inside() const;
 
   // JSON lines, oldest first: {"seq": 41, "op": "all-reduce", "bytes": 1048576, "state": "done", "time":
   // 1730.25, "seconds": 0.003}. `time` is when it began, in seconds since 1970; of one that has not ended,

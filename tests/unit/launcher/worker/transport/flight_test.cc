@@ -19,6 +19,17 @@ std::vector<Json> lines_of(const FlightRecord& record) {
   return lines;
 }
 
+TEST(FlightRecord, KnowsWhetherTheLastHasEnded) {
+  FlightRecord record;
+  EXPECT_FALSE(record.is_inside());
+  for (const auto end : {FlightRecord::State::done, FlightRecord::State::failed}) {
+    record.begin("broadcast", 8);
+    EXPECT_TRUE(record.is_inside());
+    record.end(end);
+    EXPECT_FALSE(record.is_inside());
+  }
+}
+
 TEST(FlightRecord, KeepsTheLastOfMany) {
   FlightRecord record;
   EXPECT_EQ(record.lines(), "");
