@@ -39,6 +39,7 @@ Result<void> serve(Session& session, CpuDevice& device, const std::vector<std::s
   auto weights = (*trainer)->weights();
   if (!weights) return tl::unexpected(weights.error());
   PINSTEP_TRY(save(words[0], {rank,
+                              session.place().size,
                               words[4],
                               (*trainer)->layers(),
                               std::move(weights->parameters),
