@@ -13,7 +13,8 @@ using testing_support::Succeeds;
 
 TEST(ParseToml, IsATreeWithLines) {
   const auto root = parse_toml(
-      "version = 1\nopen = true\nday = 2024-03-01\n[[package]]\nname = \"a\"\nneeds = [\n  { name = \"b\" },\n]\n"
+      "version = 1\nopen = true\nday = 2024-03-01\n[[package]]\nname = \"a\"\nneeds = [\n  { name = \"b\" "
+      "},\n]\n"
       "[[package]]\nname = 'true'\n[package.source]\nurl.inner = \"u\"\n",
       "/d/uv.lock");
   ASSERT_THAT(root, Succeeds());
@@ -36,6 +37,8 @@ TEST(ParseToml, IsATreeWithLines) {
 TEST(ParseToml, SaysWhatIsWrongAndWhere) {
   for (const auto& [text, cause] : {std::pair{"a = 1\nb = \n", "/d/f:2: this is no TOML: "},
                                     {"a = 1\n\na = 2\n", "/d/f:3: this is no TOML: "},
+                                    {"version = 1\n[[(plo^k-versacka", "/d/f:2: this is no TOML: "},
+                                    {"[, \"x\"]\n", "/d/f:1: this is no TOML: "},
                                     {"[a\n", "/d/f:1: this is no TOML: "},
                                     {"a = \"\xff\"\n", "/d/f:"}}) {
     const auto root = parse_toml(text, "/d/f");
