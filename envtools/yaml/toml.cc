@@ -64,16 +64,57 @@ YamlNode node_of(const toml::node& from, int above) {
   return node;
 }
 
+// Where the string ends that begins at `begin`: behind its last quotation mark, at the line's end where it has
+// none.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  const std::string marks(3, quote);
+  const bool is_long = text.substr(begin, 3) == marks;
+  for (std::size_t i = begin + (is_long ? 3 : 1); i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (!is_long && (text[i] == quote || text[i] == '\n')) {
+      return text[i] == quote ? i + 1 : i;
+    } else if (is_long && text.substr(i, 3) == marks) {
+      // Before these it may have two more of its own.
+      return std::min(text.find_first_not_of(quote, i), text.size());
+    }
+  }
+  return text.size();
+}
+
+// The line of the first character beyond ASCII that is in no string and no comment; 0: there is none.
+// toml++ 3.3 takes some of them for parts of a key and is undefined then.
+int stray_character(std::string_view text) {
+  int line = 1;
+  for (std::size_t i = 0, next = 0; i < text.size(); i = next) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) >= 0x80) return line;
+    next = i + 1;
+    if (c == '#') next = std::min(text.find('\n', i), text.size());
+    if (c == '"' || c == '\'') next = end_of_string(text, i);
+    const std::string_view passed = text.substr(i, next - i);
+    line += static_cast<int>(std::count(passed.begin(), passed.end(), '\n'));
+  }
+  return 0;
+}
+
+Error no_toml(const std::string& path, int line, const std::string& why) {
+  return {ErrorKind::invalid, location(path, line) + "this is no TOML: " + why, ""};
+}
+
 }  // namespace
 
 Result<YamlNode> parse_toml(std::string_view text, const std::string& path) {
   const auto decoded = decode_text(text, path);
   if (!decoded) return tl::unexpected(decoded.error());
+  if (const int line = stray_character(*decoded); line > 0)
+    return tl::unexpected(no_toml(path, line, "a character outside of strings and comments that is not ASCII"));
   const toml::parse_result parsed = toml::parse(*decoded);
   if (parsed) return node_of(parsed.table(), 1);
   const toml::parse_error& error = parsed.error();
-  return fail(ErrorKind::invalid, location(path, std::max(static_cast<int>(error.source().begin.line), 1)) +
-                                      "this is no TOML: " + printable(error.description()));
+  return tl::unexpected(
+      no_toml(path, std::max(static_cast<int>(error.source().begin.line), 1), printable(error.description())));
 }
 
 }  // namespace pinstep

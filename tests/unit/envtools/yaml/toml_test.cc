@@ -34,6 +34,27 @@ TEST(ParseToml, IsATreeWithLines) {
   EXPECT_EQ(packages->items[1].find("source")->find("url")->find("inner")->text, "u");
 }
 
+TEST(ParseToml, TakesEveryCharacterInStringsAndComments) {
+  for (const std::string text : {"a = \"ä\"  # ö\n", "a = 'ä'", "\"ä\" = 1", "a = \"\\\"ä\"\n",
+                                 "a = \"\"\"\nä\"\"\"\"\"\nb = 'ü'\n", "a = '''ä''''\nb = \"ü\"\n", "# ä"})
+    EXPECT_THAT(parse_toml(text, "/d/f"), Succeeds()) << text;
+}
+
+TEST(ParseToml, RefusesOtherCharactersElsewhere) {
+  for (const auto& [text, line] : {std::pair{"ä = 1\n", "1"},
+                                   {"a = 1\n[tä]\n", "2"},
+                                   {"a = '''\n\n''' ä", "3"},
+                                   {"a = ä", "1"},
+                                   {"# x\n\u00a0a = 1", "2"},
+                                   {"a = 'b' ä", "1"}}) {
+    const auto root = parse_toml(text, "/d/f");
+    ASSERT_FALSE(root) << text;
+    EXPECT_EQ(root.error().cause, std::string("/d/f:") + line + ": this is no TOML: a character outside of " +
+                                      "strings and comments that is not ASCII")
+        << text;
+  }
+}
+
 TEST(ParseToml, SaysWhatIsWrongAndWhere) {
   for (const auto& [text, cause] : {std::pair{"a = 1\nb = \n", "/d/f:2: this is no TOML: "},
                                     {"a = 1\n\na = 2\n", "/d/f:3: this is no TOML: "},
