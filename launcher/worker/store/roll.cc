@@ -63,6 +63,12 @@ std::optional<Verdict> Roll::verdict(Moment now) const {
   return blame(now);
 }
 
+bool Roll::hears_somebody(Moment now) const {
+  return std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
+    return member.state == State::present && member.heard && now - *member.heard <= kLately;
+  });
+}
+
 Verdict Roll::blame(Moment now) const {
   std::uint64_t front = 0;
   for (const Member& member : members_) front = std::max(front, member.reached);

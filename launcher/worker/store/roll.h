@@ -60,6 +60,8 @@ class Roll {
   bool is_in_trouble() const { return first_ || first_report_; }
 
   std::uint32_t present() const;
+  // Whether one that is still here was heard a moment ago: it lives, and will ask.
+  bool hears_somebody(Moment now) const;
   std::vector<std::uint32_t> missing() const;                       // never arrived
   std::string name(const std::vector<std::uint32_t>& ranks) const;  // "rank 2 on n1", "ranks 2 on n1, 3 on n1"
 

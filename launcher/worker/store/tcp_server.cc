@@ -58,6 +58,7 @@ class TcpStoreServer::Loop {
   }
   std::uint32_t present() const { return present_; }
   std::uint32_t missing() const { return missing_; }
+  bool hears_somebody() const { return hears_somebody_; }
 
  private:
   void wait();
@@ -81,6 +82,7 @@ class TcpStoreServer::Loop {
   std::atomic<bool> is_stopped_ = false;
   std::atomic<std::uint32_t> present_ = 0;  // ranks that came and have not left
   std::atomic<std::uint32_t> missing_;      // that have not come
+  std::atomic<bool> hears_somebody_ = false;
 };
 
 void TcpStoreServer::Loop::run() {
@@ -91,6 +93,7 @@ void TcpStoreServer::Loop::run() {
     drop_ended();
     present_ = roll_.present();
     missing_ = static_cast<std::uint32_t>(roll_.missing().size());
+    hears_somebody_ = roll_.hears_somebody(Now::now());
   }
 }
 
@@ -264,12 +267,16 @@ TcpStoreServer::~TcpStoreServer() {
   thread_.join();
 }
 
-void TcpStoreServer::linger(Milliseconds most, Whom whom) {
-  const auto until = Now::now() + most;
+void TcpStoreServer::linger(Milliseconds most, Whom whom, Milliseconds most_for_heard) {
+  const auto until = Now::now() + most, until_for_heard = Now::now() + most_for_heard;
   const auto is_awaited = [&] {
     return loop_->present() > (whom == Whom::others ? 1U : 0U) || (whom == Whom::all && loop_->missing() > 0);
   };
-  while (is_awaited() && Now::now() < until) std::this_thread::sleep_for(Milliseconds(5));
+  const auto is_time_left = [&] {
+    const auto now = Now::now();
+    return now < until || (loop_->hears_somebody() && now < until_for_heard);
+  };
+  while (is_awaited() && is_time_left()) std::this_thread::sleep_for(Milliseconds(5));
 }
 
 }  // namespace pinstep::worker

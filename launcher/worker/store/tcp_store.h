@@ -46,9 +46,10 @@ class TcpStoreServer {
 
   std::uint16_t port() const { return port_; }
   // Waits until all ranks that came have gone again, all but one (who does not say good-bye itself), or until
-  // `all` have come and gone; not longer than this.
+  // `all` have come and gone; not longer than this, or than the other time for ranks that are heard: they live,
+  // and something holds them up.
   enum class Whom { present, others, all };
-  void linger(Milliseconds most, Whom whom = Whom::present);
+  void linger(Milliseconds most, Whom whom = Whom::present, Milliseconds most_for_heard = Milliseconds(0));
 
  private:
   class Loop;

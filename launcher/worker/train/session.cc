@@ -21,6 +21,8 @@ namespace {
 constexpr Milliseconds kGrace{1500};
 // How long rank 0 answers the others after it has failed itself.
 constexpr Milliseconds kLinger{2000};
+// The same for those that are heard: longer than a watchdog gives a rank that cannot end its collective.
+constexpr Milliseconds kLingerForHeard{4500};
 // Where a rank that is told to stop leaves word for the others: the signal's name.
 constexpr const char* kStopped = "session/stopped";
 // For the flight record: the file system may be what has failed.
@@ -239,7 +241,7 @@ Ending Session::give_up(const Error& error) {
   ending.is_to_be_said = is_to_be_said(what, ending.ranks);
   if (store_) store_->bye();
   // Who comes only now is to hear it, too.
-  if (server_) server_->linger(kLinger, TcpStoreServer::Whom::all);
+  if (server_) server_->linger(kLinger, TcpStoreServer::Whom::all, kLingerForHeard);
   return ending;
 }
 

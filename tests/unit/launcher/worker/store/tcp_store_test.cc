@@ -99,6 +99,28 @@ TEST_F(TcpStoreTest, WhoSaidByeIsNotGone) {
   server->linger(kPatience);
 }
 
+TEST_F(TcpStoreTest, WhoIsHeardIsWaitedForLonger) {
+  using Clock = std::chrono::steady_clock;
+  auto stores = all(2);
+  stores[0]->bye();
+  const auto begin = Clock::now();
+  server->linger(kShort, TcpStoreServer::Whom::present, kPatience);
+  EXPECT_LT(Clock::now() - begin, kPatience) << "for one that was never heard";
+  std::atomic<bool> has_asked = false;
+  std::jthread late([&] {
+    for (int i = 0; i < 5; ++i) {
+      (void)stores[1]->tell_progress(7, kPatience);
+      std::this_thread::sleep_for(kShort);
+    }
+    has_asked = true;
+    stores[1]->bye();
+    stores[1].reset();
+  });
+  std::this_thread::sleep_for(kShort);  // until it is heard
+  server->linger(kShort, TcpStoreServer::Whom::present, kPatience);
+  EXPECT_TRUE(has_asked);
+}
+
 TEST_F(TcpStoreTest, ASilentRankIsNamedAfterTheGraceTime) {
   const auto stores = all(3);
   ASSERT_THAT(stores[0]->report({}, kPatience), Succeeds());
