@@ -21,7 +21,7 @@ from recorder import Recorder
 TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("PINSTEP_TEST_BUILD", TOP / "build"))
 MINICLUSTER = TOP / "contrib/minicluster/minicluster"
-TIMEOUT = 60        # seconds; what hangs this long will not end by itself
+TIMEOUT = 180       # seconds; what hangs this long will not end by itself
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class Cluster:
         return (self.logs / f"{daemon}-{node}.log").read_text()
 
 
-def wait_until(condition, what, seconds=20):
+def wait_until(condition, what, seconds=60):
     """Polls until `condition()` is true and returns its value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -585,9 +585,9 @@ def test_a_package_is_added_to_spec_and_lock_and_taken_out_again(locker):
     before = "channels: [local]\ndependencies:\n  # small\n  - xz   # why\n"
     locker.user.write("environment.yml", before)
     locker.lock()
-    told, *changes = locker.user("add", "python>=3").stdout.splitlines()
+    told, *changes, after = locker.user("add", "python>=3").stdout.splitlines()
     assert told.endswith("environment-lock.yml: 2 added")
-    assert [line.split()[1] for line in changes] == ["libc", "python"]
+    assert [line.split()[1] for line in changes] == ["libc", "python"] and "'pinstep build " in after
     assert spec.read_text() == before + "  - python>=3\n"
     assert locker.json("--check")["state"] == "fits"
     assert "2 removed" in locker.user("remove", "python").stdout

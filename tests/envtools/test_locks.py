@@ -13,7 +13,7 @@ from shared_fixtures import TOP
 
 GOLDEN = TOP / "tests/data/locks"
 TESTDATA = os.environ.get("PINSTEP_TESTDATA")
-LOCKS = Path(TESTDATA or "/nowhere") / "conda/locks"
+LOCKS = Path(TESTDATA or "/nowhere").resolve() / "conda/locks"     # as messages have it
 
 # What is asked for beside this machine's part of the usual environment: of which platform, of which environment.
 MORE = {
