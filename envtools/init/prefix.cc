@@ -60,15 +60,15 @@ std::vector<std::string> asked_specs(std::string_view history) {
   return specs;
 }
 
-// "conda-forge" of "https://conda.anaconda.org/conda-forge/linux-64"; the URL where it has no name.
+// The channel's name in specs, of the URL in a record; the URL without credentials where it has none.
 std::string channel_name(std::string url) {
   url = without_credentials(url);
   for (const std::string_view end : {"/linux-64", "/linux-aarch64", "/noarch"})
     if (url.ends_with(end)) url.resize(url.size() - end.size());
   while (url.ends_with('/')) url.pop_back();
   if (url.find("/pkgs/") != std::string::npos || url.starts_with("pkgs/")) return "defaults";
-  constexpr std::string_view kHost = "https://conda.anaconda.org/";
-  return url.starts_with(kHost) ? url.substr(kHost.size()) : url;
+  const auto channels = expand_channel(url, built_in_channel_config());
+  return channels && channels->size() == 1 ? channels->front().name : url;
 }
 
 class Prefix {

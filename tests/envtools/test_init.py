@@ -40,7 +40,7 @@ def test_what_there_is_is_taken_over(pinstep, name, text, wanted):
 
 def record(pinstep, prefix, name, more=""):
     pinstep.write(f"{prefix}/conda-meta/{name}-1-0.json",
-                  json.dumps({"name": name, "version": "1", "channel": "https://conda.anaconda.org/conda-forge"}))
+                  json.dumps({"name": name, "version": "1", "channel": "https://h.example.org/anaconda/cloud/conda-forge"}))
 
 
 def test_an_environment_of_conda_is_found_by_its_name(pinstep):

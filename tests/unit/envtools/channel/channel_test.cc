@@ -366,7 +366,7 @@ TEST(ChannelOf, FindsTheChannelThatAPackageLiesIn) {
 }
 
 TEST(UrlsHere, AreThoseConfiguredThenTheLocksThenTheUsual) {
-  const std::string usual = "https://conda.anaconda.org/c";  // conda documents it
+  const std::string usual = built_in_channel_config().alias + "/c";
   const auto urls = [](const std::string& url, const char* condarc) {
     ChannelConfig some = built_in_channel_config();
     EXPECT_THAT(merge_condarc(some, condarc, "rc"), Succeeds());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "envtools/channel/channel.h"
 #include "envtools/spec/spec.h"
 #include "tests/unit/support/files.h"
 #include "tests/unit/support/results.h"
@@ -125,11 +126,12 @@ TEST(FromProject, SaysWhatIsNone) {
 class FromPrefix : public testing::Test {
  protected:
   void SetUp() override {
-    add("python", "3.12.3", "https://conda.anaconda.org/conda-forge/linux-64", "");
-    add("numpy", "2.0", "https://me:secret@conda.anaconda.org/conda-forge/linux-64",
+    const std::string forge = built_in_channel_config().alias + "/conda-forge/linux-64";
+    add("python", "3.12.3", forge, "");
+    add("numpy", "2.0", "https://me:secret@h.example.org/anaconda/cloud/conda-forge/linux-64",
         "\"python >=3.12\", \"libblas\"", "\"lib/python3.12/site-packages/numpy-2.0.dist-info/METADATA\"");
-    add("libblas", "3.9", "https://conda.anaconda.org/conda-forge/linux-64", "");
-    add("mkl", "2024", "https://repo.anaconda.com/pkgs/main/linux-64", "");
+    add("libblas", "3.9", forge, "");
+    add("mkl", "2024", "https://h.example.org/pkgs/main/linux-64", "");
     distribution("numpy", "2.0", "");
   }
   void add(const std::string& name, const std::string& version, const std::string& channel,
