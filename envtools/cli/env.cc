@@ -15,7 +15,6 @@
 namespace pinstep::cli {
 namespace {
 
-constexpr std::size_t kTagLimit = 128;  // bytes of a tag's file
 constexpr std::size_t kLeastDigits = 4;
 
 // "pixi.lock:gpu" as the file and the environment in it.
@@ -107,7 +106,7 @@ NamedEnv named(Published published) {
 // The id that a tag stands for in the first store that has it.
 std::optional<std::string> tagged(const std::string& tag, const std::vector<Store>& stores) {
   for (const Store& store : stores)
-    if (const auto file = read_file(store.tag(tag), kTagLimit)) return std::string(trim(file->text));
+    if (auto id = tagged_id(store, tag)) return id;
   return std::nullopt;
 }
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/cli/cli.h"
 #include "envtools/cli/environments.h"
@@ -42,8 +41,6 @@ Takes a name from its environment, which stays.
 Exit status: 0 taken, 1 there is no such tag, 2 wrong usage.
 )";
 // clang-format on
-
-constexpr std::size_t kTagLimit = 128;  // bytes of a tag's file
 
 Error no_tag(const std::string& text) {
   return {ErrorKind::usage, "'" + text + "' cannot be a tag",
@@ -93,15 +90,14 @@ int run_untag(const World& world, const Arguments& arguments) {
   const auto place = load_place(world, parsed->last("store").value_or(""));
   if (!place) return report(place.error(), json);
   for (const Store& store : place->stores) {
-    const auto file = read_file(store.tag(tag), kTagLimit);
-    if (!file) continue;
+    const auto id = tagged_id(store, tag);
+    if (!id) continue;
     if (::unlink(store.tag(tag).c_str()) != 0)
       return report(fail_errno(errno, "remove", store.tag(tag)).value(), json);
-    const std::string id(trim(file->text));
     if (json)
-      std::printf("%s\n", dump_json(Json{{"tag", tag}, {"id", id}}).c_str());
+      std::printf("%s\n", dump_json(Json{{"tag", tag}, {"id", *id}}).c_str());
     else
-      std::printf("%s was %s\n", tag.c_str(), printable(store.prefix(id)).c_str());
+      std::printf("%s was %s\n", tag.c_str(), printable(store.prefix(*id)).c_str());
     return kOk;
   }
   return report({ErrorKind::not_found, "there is no tag '" + tag + "'", ""}, json);

@@ -12,6 +12,7 @@
 #include "envtools/base/fd.h"
 #include "envtools/base/text.h"
 #include "envtools/hash/hash.h"
+#include "envtools/lock/keys.h"
 
 namespace pinstep {
 namespace {
@@ -23,7 +24,6 @@ constexpr std::string_view kSolverKey = "pinstep.solver";
 constexpr std::string_view kPriorityKey = "pinstep.channel_priority";
 constexpr std::string_view kCutoffKey = "pinstep.exclude_newer";
 constexpr std::string_view kProfileNameKey = "pinstep.profile";
-constexpr std::string_view kProfileKey = "pinstep.profile.";
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 

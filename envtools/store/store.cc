@@ -270,6 +270,11 @@ Result<Store> prepare_one(const std::vector<Store>& stores) {
       first.value_or(Error{ErrorKind::invalid, "no store is named", std::string(kOtherPlace)}));
 }
 
+std::optional<std::string> tagged_id(const Store& store, std::string_view tag) {
+  const auto file = read_file(store.tag(tag), kSmallFile);
+  return file ? std::optional(std::string(trim(file->text))) : std::nullopt;
+}
+
 Store store_of(const Published& published) {
   return Store(published.prefix.substr(0, published.prefix.size() - std::string_view("/e/").size() - kShortId));
 }

@@ -91,6 +91,8 @@ struct Published {
   std::uint64_t packages = 0;
   std::uint64_t bytes = 0;  // of its files
 };
+// The id that a tag of the store stands for; nothing where there is no such tag.
+std::optional<std::string> tagged_id(const Store& store, std::string_view tag);
 // Where it lies.
 Store store_of(const Published& published);
 // Errors: conflict (same first digits, another id), corrupt.

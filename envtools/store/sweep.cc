@@ -15,8 +15,6 @@
 namespace pinstep {
 namespace {
 
-constexpr std::size_t kTagLimit = 128;  // bytes of a tag's file
-
 std::optional<struct stat> own_entry(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || info.st_uid != ::geteuid()) return std::nullopt;
@@ -44,8 +42,7 @@ Result<std::map<std::string, std::vector<std::string>>> tags_in(const Store& sto
   if (!names) return tl::unexpected(names.error());
   std::map<std::string, std::vector<std::string>> tags;
   for (const std::string& name : *names)
-    if (const auto file = read_file(store.tag(name), kTagLimit))
-      tags[std::string(trim(file->text))].push_back(name);
+    if (const auto id = tagged_id(store, name)) tags[*id].push_back(name);
   return tags;
 }
 
